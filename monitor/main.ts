@@ -21,6 +21,8 @@ export interface MonitorOptions extends Pick<
 > {
   readonly etcd: readonly string[];
   readonly reach?: Reach;
+  /** How long what is to end on a lost host is kept. Default 24 h. */
+  readonly orphanMs?: number;
   /** How long a finished one-off run, with its outcome and its output, is kept. Default 1 h. */
   readonly runRetentionMs?: number;
   /** How long the store's history is kept before it is compacted; null: for ever. Default 10 min. */
@@ -42,7 +44,8 @@ const HOSTS_PER_PEER_MAX = 65_536;
 
 /** Starts a monitor on this machine. Resolves when it serves. */
 export async function runMonitor(options: MonitorOptions): Promise<RunningMonitor> {
-  const { cell, id, listen, version, log, lostAfterMs, massLossWaitMs, silenceMs, runRetentionMs } = options;
+  const { cell, id, listen, version, log, lostAfterMs, massLossWaitMs, silenceMs, orphanMs, runRetentionMs } =
+    options;
   const stopped = new AbortController();
   const { abandon, or } = abandonable();
   const { store, http, server, upkeep } = armed('monitor', failPointsOf(systemFailures), {
@@ -67,7 +70,10 @@ export async function runMonitor(options: MonitorOptions): Promise<RunningMonito
     ...(lostAfterMs === undefined ? {} : { lostAfterMs }),
     ...(massLossWaitMs === undefined ? {} : { massLossWaitMs }),
     ...(silenceMs === undefined ? {} : { silenceMs }),
-    ...(runRetentionMs === undefined ? {} : { reaper: { runRetentionMs } }),
+    reaper: {
+      ...(runRetentionMs === undefined ? {} : { runRetentionMs }),
+      ...(orphanMs === undefined ? {} : { orphanMs }),
+    },
   });
   const listener = await monitor.start();
   log.info({ address: listener.address, cell }, 'monitor serves');

@@ -33,6 +33,7 @@ import { eventOfChange, eventOfScheduler } from './events/cell-events.ts';
 import type { LazyEvent } from './events/events.ts';
 import { EventLog } from './events/events.ts';
 import { HostEvents } from './events/host-events.ts';
+import { RemovedHosts } from './hosts/removed-hosts.ts';
 import { SilentHosts } from './hosts/silent-hosts.ts';
 import { HostWatch, LOST_AFTER_MS } from './hosts/hosts.ts';
 import { JobStatuses } from './jobs/jobs.ts';
@@ -85,6 +86,7 @@ export class Monitor {
   readonly state: MonitorState;
   readonly hostWatch: HostWatch;
   readonly leakWatch: LeakWatch;
+  readonly removedHosts: RemovedHosts;
   readonly reaper: Reaper;
   /** null: it maintains no database. */
   readonly keeper: StoreKeeper | null;
@@ -112,6 +114,7 @@ export class Monitor {
       onHeldBack: (hosts) => this.#hostEvents.heldBack(hosts),
     });
     this.leakWatch = new LeakWatch(this.state);
+    this.removedHosts = new RemovedHosts(this.state);
     this.keeper =
       deps.upkeep === undefined
         ? null
@@ -162,6 +165,7 @@ export class Monitor {
     await this.#listener?.close(CLOSE_GRACE_MS);
     await Promise.all([
       this.keeper?.close(),
+      this.removedHosts.close(),
       this.reaper.close(),
       this.#schedulerWatch.close(),
       this.state.follower.close(),

@@ -195,8 +195,7 @@ export class SchedulerTerm implements Term {
   }
 
   #newCell(): PrivateCell {
-    const { store, keys, log, clock } = this.world;
-    return new PrivateCell(store, keys, log, clock, {
+    return new PrivateCell(this.world, this.options.orphanMs, {
       onFreed: (host) => this.capacityFreed(host),
       onCondition: (host) => this.#timers.hostChanged(host),
       onHost: (host) => {

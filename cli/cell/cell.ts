@@ -22,11 +22,12 @@ export function addCellVerbs(program: Command, { run }: ProgramInput): void {
   );
   addQuotaVerbs(program, run);
   addSharedVerbs(program, run);
-  const host = program.command('host').description('give a verdict on one host: drain, cordon, ready');
+  const host = program.command('host').description('give a verdict on one host: drain, cordon, ready, lost, remove');
   const states: readonly (readonly [HostVerb, string])[] = [
     ['drain', 'no new work, and move away what runs there'],
     ['cordon', 'no new work; what runs there stays'],
     ['ready', 'take new work again'],
+    ['lost', 'a host without a session is gone: replace its work at once, and end what was to stop there'],
   ];
   for (const [name, description] of states) {
     const verb = cellVerb(host, `${name} <host>`, description).option(
@@ -45,6 +46,13 @@ export function addCellVerbs(program: Command, { run }: ProgramInput): void {
       ),
     );
   }
+  cellVerb(host, 'remove <host>', 'forget a host that is gone for good, with all that was placed there')
+    .requiredOption('--reason <text>', 'kept with the verdict')
+    .action((id: string, options: GlobalOptions & EligibilityOptions) =>
+      run(options, async (context) =>
+        (await import('./host-eligibility.ts')).removeHost(context, id, options),
+      ),
+    );
   cellVerb(program, 'schedulers', 'the competing schedulers: commits, conflicts, rebases, busy share').action(
     (options: GlobalOptions) =>
       run(options, async (context) => (await import('./schedulers.ts')).schedulers(context)),

@@ -6,8 +6,9 @@ import { readDuration } from '../../src/wire/values/units.ts';
 import type { Context } from '../command/context.ts';
 import { CliError, EXIT, usageError } from '../command/exit.ts';
 import { printAnswer } from '../output/output.ts';
+import { plural } from '../output/words.ts';
 
-const STATES = { drain: 'draining', ready: 'ready', cordon: 'cordoned' } as const;
+const STATES = { drain: 'draining', ready: 'ready', cordon: 'cordoned', lost: 'lost' } as const;
 export type HostVerb = keyof typeof STATES;
 
 export interface EligibilityOptions {
@@ -34,14 +35,38 @@ export async function setEligibility(
     reason: options.reason,
     ...(options.deadline === undefined ? {} : { deadlineMs: readDeadline(options.deadline) }),
   };
-  const answer = await api.setEligibility(host, body).catch(async (error: unknown) => {
-    if (!(error instanceof ProblemError) || error.problem.status !== 404) throw error;
-    throw await noSuchHost(api, host, error);
-  });
+  const answer = await known(api, host, api.setEligibility(host, body));
   await printAnswer(context, answer, { name: host, text: () => `${host} is ${STATES[verb]}\n` });
   return options.wait === true
     ? waitUntilEmpty(context, api, host, answer.eligibility?.counter ?? 0)
     : EXIT.ok;
+}
+
+/** Gives a silent host up for good, with all that was placed there. */
+export async function removeHost(
+  context: Context,
+  host: string,
+  { reason }: EligibilityOptions,
+): Promise<number> {
+  const api = await context.api();
+  if (!isId(host)) throw usageError(`"${host}" is no name of a host`, 'moorage hosts');
+  const answer = await known(api, host, api.removeHost(host, reason));
+  const text = (): string => {
+    const given = answer.allocations === 0 ? '' : `: ${plural(answer.allocations, 'allocation')} there given up`;
+    return `${host} is removed${given}\n`;
+  };
+  await printAnswer(context, answer, { name: host, text });
+  return EXIT.ok;
+}
+
+/** A name that no host has is told with the one that may be meant. */
+async function known<T>(api: MonitorClient, host: string, asked: Promise<T>): Promise<T> {
+  try {
+    return await asked;
+  } catch (error) {
+    if (!(error instanceof ProblemError) || error.problem.status !== 404) throw error;
+    throw await noSuchHost(api, host, error);
+  }
 }
 
 async function noSuchHost(api: MonitorClient, host: string, cause?: Error): Promise<CliError> {

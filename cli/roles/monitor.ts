@@ -10,6 +10,7 @@ export interface MonitorFlags extends RoleFlags {
   readonly lostAfter?: string;
   readonly massLossWait?: string;
   readonly silence?: string;
+  readonly orphanAfter?: string;
   readonly runRetention?: string;
   readonly historyKept?: string;
   readonly storeQuota?: string;
@@ -17,11 +18,12 @@ export interface MonitorFlags extends RoleFlags {
 
 export function serveMonitor(context: Context, flags: MonitorFlags): Promise<number> {
   const basics = roleBasics(flags, 'monitor');
-  const { lostAfter, massLossWait, silence, runRetention, historyKept, storeQuota } = flags;
+  const { lostAfter, massLossWait, orphanAfter, silence, runRetention, historyKept, storeQuota } = flags;
   const options: MonitorOptions = {
     ...basics,
     ...(lostAfter === undefined ? {} : { lostAfterMs: duration('--lost-after', lostAfter) }),
     ...(massLossWait === undefined ? {} : { massLossWaitMs: duration('--mass-loss-wait', massLossWait) }),
+    ...(orphanAfter === undefined ? {} : { orphanMs: duration('--orphan-after', orphanAfter) }),
     ...(silence === undefined ? {} : { silenceMs: duration('--silence', silence) }),
     ...(runRetention === undefined ? {} : { runRetentionMs: duration('--run-retention', runRetention) }),
     ...(historyKept === undefined ? {} : { historyKeptMs: keptMs(historyKept) }),

@@ -75,6 +75,10 @@ export function addRoleVerbs(program: Command, { run }: ProgramInput): void {
     .option('--think-job <time>', "for studies: a decision's time for each job")
     .option('--think-task <time>', "for studies: a decision's time for each task")
     .option('--no-tickets', 'start tasks without a ticket')
+    .option(
+      '--orphan-after <time>',
+      'what is to end on a lost host is given up after this time, its capacity and quota with it (default: 24h)',
+    )
     .option('--session-ttl <time>', 'its jobs are taken over after this silence (default: 10s)')
     .addOption(
       new Option(
@@ -93,6 +97,10 @@ export function addRoleVerbs(program: Command, { run }: ProgramInput): void {
     .option(
       '--mass-loss-wait <time>',
       'the same for hosts that vanish together, before they are declared lost a few at a time (default: three times --lost-after)',
+    )
+    .option(
+      '--orphan-after <time>',
+      'what is to end on a lost host is given up after this time, its capacity and quota with it (default: 24h)',
     )
     .option('--run-retention <time>', 'how long an ended one-off run is kept (default: 1h)')
     .option('--history-kept <time>', 'how long the store keeps its past, or "all" (default: 10m)')

@@ -22,6 +22,7 @@ export interface SchedulerFlags extends RoleFlags {
   readonly thinkTask?: string;
   readonly tickets: boolean;
   readonly sessionTtl?: string;
+  readonly orphanAfter?: string;
   readonly rehearse: WarmUpTime;
 }
 
@@ -38,6 +39,7 @@ export function serveScheduler(context: Context, flags: SchedulerFlags): Promise
     ...given('inFlightMax', flags.inFlight),
     ...given('sliceMax', flags.slice),
     ...given('thinkMs', thinkMs(flags)),
+    ...given('orphanMs', duration('--orphan-after', flags.orphanAfter)),
     ...given('sessionTtlMs', duration('--session-ttl', flags.sessionTtl)),
   };
   const { rehearse } = flags;

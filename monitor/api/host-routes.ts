@@ -1,8 +1,11 @@
 import type { Route, RouteReply, RouteRequest } from '../../src/ports/http.ts';
-import { readEligibilityRequest } from '../../src/wire/api/monitor-requests.ts';
+import type { Eligibility, HostConfirmation } from '../../src/core/host/host.ts';
+import { isReporting } from '../../src/runtime/reports/cell-view.ts';
+import { readEligibilityRequest, readReason } from '../../src/wire/api/monitor-requests.ts';
+import type { ProblemError } from '../../src/wire/api/problem.ts';
 import { hostList, hostStatus } from '../hosts/host-status.ts';
 import type { MonitorState } from './monitor-state.ts';
-import { noSuchHost } from '../refusals.ts';
+import { noSuchHost, refuse } from '../refusals.ts';
 import { idIn } from './requests.ts';
 
 /** Author of an eligibility change through the API; the API knows no names of people. */
@@ -20,6 +23,7 @@ export function hostRoutes(state: MonitorState): Route[] {
       path: '/v1/hosts/:host/eligibility',
       handle: (request) => setEligibility(state, request),
     },
+    { method: 'DELETE', path: '/v1/hosts/:host', handle: (request) => remove(state, request) },
     {
       method: 'GET',
       path: '/v1/schedulers',
@@ -32,6 +36,7 @@ async function setEligibility(state: MonitorState, request: RouteRequest): Promi
   const host = idIn(request.params['host'], 'host');
   const wanted = readEligibilityRequest(request.body);
   if (state.copy.hosts.get(host) === undefined) throw noSuchHost(host);
+  if (wanted.state === 'lost') return await confirm(state, host, 'lost', wanted.reason);
   const eligibility = await state.eligibility.set(host, {
     state: wanted.state,
     reason: wanted.reason,
@@ -40,6 +45,41 @@ async function setEligibility(state: MonitorState, request: RouteRequest): Promi
       ? { drainDeadlineMs: state.clock.nowMs() + wanted.deadlineMs }
       : {}),
   });
+  return answerOf(state, host, eligibility);
+}
+
+async function remove(state: MonitorState, request: RouteRequest): Promise<RouteReply> {
+  const host = idIn(request.params['host'], 'host');
+  const reason = readReason(request.query['reason'] ?? '');
+  if (state.copy.hosts.get(host) === undefined) throw noSuchHost(host);
+  return await confirm(state, host, 'removed', reason);
+}
+
+/** An operator's word on a host that does not report: it needs no more time. */
+async function confirm(
+  state: MonitorState,
+  host: string,
+  confirmed: HostConfirmation,
+  reason: string,
+): Promise<RouteReply> {
+  if (isReporting(state.follower.view, host)) throw stillThere(host);
+  const silentMs = state.clock.nowMs() - (state.verdictOf(host)?.sinceMs ?? state.clock.nowMs());
+  const change = { state: 'lost', reason, by: OPERATOR, confirmed, silentMs } as const;
+  // What is removed stays removed until it returns.
+  const eligibility = await state.eligibility.set(host, change, (known) => known.confirmed !== 'removed');
+  if (eligibility.state !== 'lost') throw stillThere(host);
+  return answerOf(state, host, eligibility);
+}
+
+function stillThere(host: string): ProblemError {
+  return refuse(409, 'host-alive', `${host} reports, or has a session in the store: it is not lost`, {
+    hint:
+      `moorage host drain ${host} --wait, then stop its agent` +
+      ' (a session ends 10 s after its agent stops or is cut off)',
+  });
+}
+
+function answerOf(state: MonitorState, host: string, eligibility: Eligibility): RouteReply {
   const status = hostStatus(state.copy, state.follower.view, state.verdictOf, host);
   if (status === null) throw noSuchHost(host);
   return { status: 200, body: { ...status, eligibility } };

@@ -1,6 +1,6 @@
-import type { Eligibility, EligibilityState } from '../../src/core/host/host.ts';
+import type { Eligibility, EligibilityState, HostConfirmation } from '../../src/core/host/host.ts';
 import { EMPTY_LEDGER } from '../../src/core/fit/ledger.ts';
-import type { Entry } from '../../src/ports/cell-store.ts';
+import type { Compare, Entry } from '../../src/ports/cell-store.ts';
 import type { RolePorts } from '../../src/runtime/runtime.ts';
 import { eligibilityCodec, ledgerCodec } from '../../src/wire/records/records.ts';
 import { outcomeUnknown, refuse } from '../refusals.ts';
@@ -13,6 +13,7 @@ export interface EligibilityChange {
   readonly by: string;
   readonly drainDeadlineMs?: number;
   readonly silentMs?: number;
+  readonly confirmed?: HostConfirmation;
 }
 
 export type Expected = (known: Eligibility) => boolean;
@@ -33,33 +34,38 @@ export class EligibilityWriter {
   }
 
   /**
+   * A host with a session is not declared lost.
+   *
    * @param expected what may be replaced: anything else is left and returned; absent: everything
    * @returns the eligibility in force: the new one, or the one that was left
    */
   async set(host: string, change: EligibilityChange, expected?: Expected): Promise<Eligibility> {
     const { store, keys } = this.#deps;
-    const [key, ledgerKey] = [keys.eligibilityOf(host), keys.ledger(host)];
-    let found = (await store.read([key, ledgerKey])).entries;
+    const [key, ledgerKey, aliveKey] = [keys.eligibilityOf(host), keys.ledger(host), keys.aliveOf(host)];
+    const all = [key, ledgerKey, aliveKey];
+    let found = (await store.read(all)).entries;
     for (let tries = 0; tries < TRIES_MAX; tries++) {
       const [entry, ledgerEntry] = [found.get(key), found.get(ledgerKey)];
       const known = entry === undefined ? READY : eligibilityCodec.decode(entry.value);
       if (expected !== undefined && !expected(known)) return known;
+      if (change.state === 'lost' && found.has(aliveKey)) return known;
       if (isSame(known, change)) return known;
       const { wanted, ledger } = this.#next(known, ledgerEntry, change);
       const reply = await store.attempt({
         compares: [
           { key: key, target: 'modRevision', equals: entry?.modRevision ?? 0 },
           { key: ledgerKey, target: 'modRevision', equals: ledgerEntry?.modRevision ?? 0 },
+          ...(change.state === 'lost' ? [hasNoKey(aliveKey)] : []),
         ],
         writes: [
           { kind: 'put', key: key, value: eligibilityCodec.encode(wanted) },
           { kind: 'put', key: ledgerKey, value: ledger },
         ],
-        readBack: [key, ledgerKey],
+        readBack: all,
       });
       if (reply.outcome === 'applied') return wanted;
       // After an unknown outcome the next try finds its own change in force, or not.
-      found = reply.outcome === 'refused' ? reply.found : await this.#readBack(key, ledgerKey);
+      found = reply.outcome === 'refused' ? reply.found : await this.#readBack(all);
     }
     throw refuse(503, 'contended', `${host} is too busy to change its eligibility; try again`);
   }
@@ -67,13 +73,17 @@ export class EligibilityWriter {
   #next(known: Eligibility, ledgerEntry: Entry | undefined, change: EligibilityChange) {
     const ledger = ledgerEntry === undefined ? EMPTY_LEDGER : ledgerCodec.decode(ledgerEntry.value);
     const counter = Math.max(known.counter, ledger.counter) + 1;
-    const { drainDeadlineMs: _deadline, silentMs: _silent, ...kept } = known;
-    const wanted: Eligibility = { ...kept, ...change, counter, sinceMs: this.#deps.clock.nowMs() };
+    const { drainDeadlineMs: _deadline, silentMs, confirmed: _word, ...kept } = known;
+    const sinceMs = this.#deps.clock.nowMs();
+    // Lost all the time: from then on its silence is counted.
+    const isStill = known.state === 'lost' && change.state === 'lost';
+    const since = isStill ? { sinceMs: known.sinceMs, silentMs: silentMs ?? 0 } : {};
+    const wanted: Eligibility = { ...kept, sinceMs, ...change, ...since, counter };
     return { wanted, ledger: ledgerCodec.encode({ ...ledger, state: change.state, counter }) };
   }
 
-  async #readBack(key: string, ledgerKey: string): Promise<ReadonlyMap<string, Entry>> {
-    const snapshot = await this.#deps.store.read([key, ledgerKey]).catch(() => null);
+  async #readBack(keys: readonly string[]): Promise<ReadonlyMap<string, Entry>> {
+    const snapshot = await this.#deps.store.read(keys).catch(() => null);
     if (snapshot === null) throw outcomeUnknown('ask for the same again: the same change twice counts once');
     return snapshot.entries;
   }
@@ -81,10 +91,15 @@ export class EligibilityWriter {
 
 const READY: Eligibility = { state: 'ready', reason: '', by: '', sinceMs: 0, counter: 0 };
 
+function hasNoKey(key: string): Compare {
+  return { key, target: 'createRevision', equals: 0 };
+}
+
 function isSame(known: Eligibility, change: EligibilityChange): boolean {
   return (
     known.state === change.state &&
     known.drainDeadlineMs === change.drainDeadlineMs &&
+    known.confirmed === change.confirmed &&
     (known.by === change.by || known.by === '') &&
     (known.reason === change.reason || known.reason === '')
   );

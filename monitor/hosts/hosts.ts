@@ -2,6 +2,7 @@
  * What is known of hosts, and which of them take new work.
  *
  * - `hosts.ts`: declares hosts lost, and ready again when they return; `mass-loss.ts` slows that when too many vanish at once
+ * - `removed-hosts.ts`: deletes the records of hosts that an operator removed
  * - `leak-watch.ts`: drains hosts on which too much leaked
  * - `eligibility.ts`: writes a change of eligibility; `eligibility-actions.ts` does so for the two watches
  * - `host-status.ts`: a host as people see it; `silent-hosts.ts`: what a job waits for on hosts that do not report

@@ -4,21 +4,25 @@
  * - `intent-sweeper.ts`: first ends intents of gangs that their owner left behind
  * - `reaper.ts`: iterates over all jobs, and handles those of which this monitor has rank 0
  * - `leftovers.ts`: stops and releases allocations of stopped or deleted jobs without an owner
+ * - `returned.ts`: stops what hosts bring back that was given up while they were lost; `host-orders.ts`: the orders
  * - `retention.ts`: deletes outcomes and one-off runs past their retention, on hosts first
  */
+import { ORPHAN_MS } from '../../src/core/slots/given-up.ts';
 import { OUTCOMES_PER_SLOT_MAX } from '../../src/core/slots/outcomes.ts';
 import { every } from '../../src/runtime/wait/wait.ts';
 import { monitorRank } from '../view/rank.ts';
+import { HostOrders } from './host-orders.ts';
 import { IntentSweeper } from './intent-sweeper.ts';
 import type { LeftoversDeps } from './leftovers.ts';
 import { Leftovers } from './leftovers.ts';
 import type { RetentionDeps } from './retention.ts';
 import { Retention } from './retention.ts';
+import { Returned } from './returned.ts';
 
 export interface ReaperTimes {
   /** How long a job may be without an owner before its leftovers are finished here. */
   readonly ownerlessMs: number;
-  /** How long a lost host's allocation without an owner is kept before its capacity is given back. */
+  /** How long a lost host's allocation that is to end is kept before its capacity is given back. */
   readonly orphanMs: number;
   /** How long a finished one-off run, its outcome and its output stay. */
   readonly runRetentionMs: number;
@@ -28,7 +32,7 @@ export interface ReaperTimes {
 
 export const REAPER_TIMES: ReaperTimes = {
   ownerlessMs: 60_000,
-  orphanMs: 24 * 3_600_000,
+  orphanMs: ORPHAN_MS,
   runRetentionMs: 3_600_000,
   outcomeRetentionMs: 24 * 3_600_000,
 };
@@ -54,6 +58,7 @@ export class Reaper {
   readonly #ownerlessSince = new Map<string, number>();
   readonly #intents: IntentSweeper;
   readonly #leftovers: Leftovers;
+  readonly #returned: Returned;
   readonly #retention: Retention;
   readonly #stop: () => void;
   #jobs: Iterator<string> | null = null;
@@ -62,7 +67,9 @@ export class Reaper {
   constructor(deps: ReaperDeps) {
     this.#deps = deps;
     this.#intents = new IntentSweeper(deps);
-    this.#leftovers = new Leftovers(deps);
+    const orders = new HostOrders(deps);
+    this.#leftovers = new Leftovers(deps, orders);
+    this.#returned = new Returned(deps, orders);
     this.#retention = new Retention(deps);
     this.#stop = every(deps.clock, SWEEP_MS, () => {
       this.#sweeping ??= this.sweep().finally(() => (this.#sweeping = null));
@@ -86,6 +93,7 @@ export class Reaper {
         this.#deps.log.debug({ jobKey, error }, 'reaping failed; it is tried again');
       }
     }
+    await this.#returned.sweep();
   }
 
   #nextJobs(): string[] {

@@ -1,6 +1,7 @@
 import type { HostClient } from '../../src/clients/host-client.ts';
 import type { Outcome } from '../../src/core/cell/allocation.ts';
 import type { Job } from '../../src/core/cell/job.ts';
+import { givenUpAtMs } from '../../src/core/slots/given-up.ts';
 import { OUTCOMES_PER_SLOT_MAX, surplusOutcomes } from '../../src/core/slots/outcomes.ts';
 import type { Write } from '../../src/ports/cell-store.ts';
 import type { CellView } from '../../src/runtime/reports/cell-view.ts';
@@ -117,8 +118,8 @@ export class Retention {
   /** Lost for the orphan time: its records are no longer waited for. */
   #isGivenUp(host: string): boolean {
     const { copy, clock, times } = this.#deps;
-    const eligibility = copy.eligibility.get(host)?.value;
-    return eligibility?.state === 'lost' && clock.nowMs() - eligibility.sinceMs >= times.orphanMs;
+    const atMs = givenUpAtMs(copy.eligibility.get(host)?.value, times.orphanMs);
+    return atMs !== null && clock.nowMs() >= atMs;
   }
 
   async #delete(outcomes: readonly Outcome[]): Promise<void> {

@@ -12,6 +12,7 @@
  * 5. `why.ts` explains to people why slots do not run.
  */
 import type { Group } from '../../src/core/cell/job.ts';
+import { givenUpOutcome } from '../../src/core/slots/given-up.ts';
 import { outcomeOf } from '../../src/core/slots/outcomes.ts';
 import type { Fill, Evaluation } from '../../src/core/slots/job-view.ts';
 import { evaluate } from '../../src/core/slots/slots.ts';
@@ -96,6 +97,11 @@ export class Decider {
       const entry = job.entries.get(allocation.id);
       if (entry !== undefined && report !== null && !entry.marking)
         this.#parts.releaser.release(job, entry, outcomeOf(allocation, report, nowMs));
+    }
+    for (const { allocation, report } of todo.givenUp) {
+      const entry = job.entries.get(allocation.id);
+      if (entry !== undefined && !entry.marking)
+        this.#parts.releaser.release(job, entry, givenUpOutcome(allocation, report, nowMs));
     }
   }
 

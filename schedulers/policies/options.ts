@@ -1,3 +1,4 @@
+import { ORPHAN_MS } from '../../src/core/slots/given-up.ts';
 import { OUTCOMES_PER_SLOT_MAX } from '../../src/core/slots/outcomes.ts';
 import type { SchedulerKind } from '../../src/core/cell/job.ts';
 import { keepGpusWholeFor, LearnedMix } from '../../src/core/scoring/learned-mix.ts';
@@ -29,6 +30,8 @@ export interface SchedulerSettings {
   readonly enforcement?: boolean;
   /** After this silence the scheduler's jobs are taken over. */
   readonly sessionTtlMs?: number;
+  /** How long what is to end on a lost host is kept before it is given up. */
+  readonly orphanMs?: number;
   /** null: keep all. */
   readonly outcomesPerSlot?: number | null;
   readonly version?: string;
@@ -63,6 +66,7 @@ const DEFAULTS = {
   thinkMs: null,
   enforcement: true,
   sessionTtlMs: 10_000,
+  orphanMs: ORPHAN_MS,
   outcomesPerSlot: OUTCOMES_PER_SLOT_MAX,
   version: '0',
 } as const;

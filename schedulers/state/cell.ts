@@ -2,15 +2,14 @@ import { CellState } from '../../src/core/cell-state/cell-state.ts';
 import { meets, hasDriver } from '../../src/core/host/attributes.ts';
 import type { Eligibility, Host } from '../../src/core/host/host.ts';
 import type { Group } from '../../src/core/cell/job.ts';
-import type { CellKeys } from '../../src/core/cell/keys.ts';
 import { LedgerBook } from '../../src/core/commit/ledger-book.ts';
 import type { Ledger } from '../../src/core/fit/ledger.ts';
 import { EMPTY_LEDGER, usedOf } from '../../src/core/fit/ledger.ts';
 import { hasNegative, subtractResources } from '../../src/core/cell/resources.ts';
+import { givenUpAtMs } from '../../src/core/slots/given-up.ts';
 import type { MatchingHost, HostCondition } from '../../src/core/slots/job-view.ts';
-import type { CellStore } from '../../src/ports/cell-store.ts';
 import type { Clock } from '../../src/ports/clock.ts';
-import type { Log } from '../../src/ports/telemetry.ts';
+import type { RolePorts } from '../../src/runtime/runtime.ts';
 import { PoolFeed } from '../../src/runtime/records/pool-feed.ts';
 import { LedgerFeed, readerOf } from '../../src/runtime/records/ledger-feed.ts';
 import { Table } from '../../src/runtime/records/records.ts';
@@ -45,13 +44,20 @@ export class PrivateCell {
   readonly #tables: readonly { close(): void }[];
   readonly #eligibility: Table<Eligibility>;
   readonly #clock: Clock;
+  readonly #orphanMs: number;
   /** When a host was first seen as lost (monotonic). No wall clock: two of them may differ by minutes. */
   readonly #lostAtMs = new Map<string, number>();
   /** The ledger that the state was last given, by host. */
   readonly #applied = new Map<string, Ledger>();
 
-  constructor(store: CellStore, keys: CellKeys, log: Log, clock: Clock, listener: CellListener) {
+  /** @param orphanMs how long what is to end on a lost host is kept before it is given up */
+  constructor(
+    { store, keys, log, clock }: Pick<RolePorts, 'store' | 'keys' | 'log' | 'clock'>,
+    orphanMs: number,
+    listener: CellListener,
+  ) {
     this.#clock = clock;
+    this.#orphanMs = orphanMs;
     this.#listener = listener;
     const onBadRecord = (error: Error, key: string): void => log.error({ key, error }, 'unreadable record');
     const hosts = new Table<Host>(store, keys.hosts, hostCodec, {
@@ -95,7 +101,9 @@ export class PrivateCell {
     const lostAtMs = this.#lostAtMs.get(host);
     if (state !== 'lost' || lostAtMs === undefined) return { state, drainDeadlineMs };
     const cutOffMs = (eligibility?.silentMs ?? 0) + this.#clock.monotonicMs() - lostAtMs;
-    return { state, drainDeadlineMs, cutOffMs };
+    const atMs = givenUpAtMs(eligibility, this.#orphanMs);
+    const isRemoved = eligibility?.confirmed === 'removed';
+    return { state, drainDeadlineMs, cutOffMs, ...(atMs === null ? {} : { givenUpAtMs: atMs, isRemoved }) };
   }
 
   /** For system jobs: every host that can run the group, whether or not it is ready. */

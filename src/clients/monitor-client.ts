@@ -170,6 +170,12 @@ export class MonitorClient {
     return bodyOf(await this.#post(path, { ...options, body: request }));
   }
 
+  /** Gives a silent host up for good. */
+  async removeHost(host: string, reason: string, options: CallOptions = {}): Promise<HostStatus> {
+    const path = `/v1/hosts/${encodeURIComponent(host)}${query({ reason })}`;
+    return bodyOf(await this.#call({ ...options, method: 'DELETE', path, repeatable: true }));
+  }
+
   async schedulers(options: CallOptions = {}): Promise<SchedulerListAnswer> {
     return bodyOf(await this.#get('/v1/schedulers', options));
   }

@@ -44,6 +44,9 @@ export function allocatable(host: Host): Resources {
 export const ELIGIBILITY = ['ready', 'cordoned', 'draining', 'quarantined', 'lost'] as const;
 export type EligibilityState = (typeof ELIGIBILITY)[number];
 
+export const HOST_CONFIRMATIONS = ['lost', 'removed'] as const;
+export type HostConfirmation = (typeof HOST_CONFIRMATIONS)[number];
+
 /** The eligibility record of a host. A host without one is `ready` with counter 0. */
 export interface Eligibility {
   readonly state: EligibilityState;
@@ -54,6 +57,11 @@ export interface Eligibility {
   /** The counter of the fencing epoch: grows with each change. */
   readonly counter: number;
   readonly drainDeadlineMs?: number;
+  /**
+   * Of a lost host, an operator's word that it needs no more time: `lost`: what was to end there has ended; `removed`: so has
+   * all else, and the host's record goes.
+   */
+  readonly confirmed?: HostConfirmation;
   /** Of a lost host: how long its session had been gone, by the clock of the role that declared it lost. */
   readonly silentMs?: number;
 }

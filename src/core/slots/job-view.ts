@@ -28,6 +28,10 @@ export interface HostCondition {
   readonly drainDeadlineMs: number | null;
   /** Of a lost host: for how long it has surely had no contact to the cell. Absent: unknown. */
   readonly cutOffMs?: number;
+  /** Of a lost host: when what is to end there is given up. Absent: not here. */
+  readonly givenUpAtMs?: number;
+  /** Of a lost host: an operator has removed it, and all that was there is given up. */
+  readonly isRemoved?: boolean;
 }
 
 export interface MatchingHost {
@@ -62,6 +66,8 @@ export interface Evaluation {
   readonly stops: readonly Stop[];
   /** Their hosts have released them. */
   readonly releases: readonly LiveAllocation[];
+  /** Their hosts are lost and given up: they are released without the hosts' word. */
+  readonly givenUp: readonly LiveAllocation[];
   /** Waited longer than the group allows; each gets an outcome. */
   readonly unplaceable: readonly Fill[];
   /** When to evaluate again without a change; null: not before a change. */

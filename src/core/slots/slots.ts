@@ -10,12 +10,14 @@
  * - `counted-slots.ts`: the rules of service and batch groups
  * - `system-slots.ts`: the rules of system jobs, one allocation a host
  * - `reschedule.ts`: failures, attempts and delays
+ * - `given-up.ts`: when an allocation on a lost host is released without the host's word
  * - `outcomes.ts`: the final record of an allocation, and which records may go
  */
-import type { JobView, Evaluation, EvaluationDraft } from './job-view.ts';
-import { CAUSES } from './job-view.ts';
+import type { JobView, Evaluation, EvaluationDraft, LiveAllocation } from './job-view.ts';
+import { CAUSES, earlier } from './job-view.ts';
 import { evaluateCounted } from './counted-slots.ts';
 import { evaluateSystem } from './system-slots.ts';
+import { isGivenUp } from './given-up.ts';
 import { isTerminal } from '../host/states.ts';
 
 export function evaluate(view: JobView): Evaluation {
@@ -40,8 +42,25 @@ export function evaluate(view: JobView): Evaluation {
       else evaluateCounted(view, group, draft);
     }
   }
+  const givenUp = giveUp(view, releases, draft);
   const { fills, stops, unplaceable, nextAtMs } = draft;
-  return { fills, stops, releases, unplaceable, nextAtMs, finished: finishedAs(view, draft) };
+  return { fills, stops, releases, givenUp, unplaceable, nextAtMs, finished: finishedAs(view, draft) };
+}
+
+function giveUp(
+  view: JobView,
+  releases: readonly LiveAllocation[],
+  draft: EvaluationDraft,
+): readonly LiveAllocation[] {
+  const givenUp: LiveAllocation[] = [];
+  for (const live of view.live) {
+    const host = view.hostCondition(live.allocation.host);
+    if (host.state !== 'lost' || releases.includes(live)) continue;
+    if (isGivenUp(live, host, view.nowMs)) givenUp.push(live);
+    else if (live.allocation.desired !== 'run')
+      draft.nextAtMs = earlier(draft.nextAtMs, host.givenUpAtMs ?? null);
+  }
+  return givenUp;
 }
 
 function finishedAs(view: JobView, draft: EvaluationDraft): Evaluation['finished'] {

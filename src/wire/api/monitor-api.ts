@@ -29,7 +29,9 @@ import type { SchedulerStatus } from './scheduler-api.ts';
  *   GET  /v1/allocations?namespace&job         → { allocations: AllocationStatus[] }
  *   GET  /v1/hosts                             → HostListAnswer
  *   GET  /v1/usage?namespace&job               → CellUsage (usage-api.ts)
- *   POST /v1/hosts/:host/eligibility           EligibilityRequest → HostStatus
+ *   POST /v1/hosts/:host/eligibility           EligibilityRequest → HostStatus; 409 `lost` while the host has a session
+ *   DELETE /v1/hosts/:host?reason              gives a silent host up for good → HostStatus, as its allocations are
+ *                                              released; then it is not listed any more. 409 while it reports
  *   GET  /v1/schedulers                        → { schedulers: SchedulerStatus[], unreachable: string[] }
  *   GET  /v1/events?since&follow               → SSE or NDJSON (by Accept) of CellEvent. `since` is exclusive: an event id,
  *                                              `0` for all that is held, `now` (default) for none of it, a revision for
@@ -174,8 +176,9 @@ export interface HostListAnswer {
   readonly incomplete: boolean;
 }
 
+/** `lost`: an operator's word for a host without a session, instead of the monitors' verdict. */
 export interface EligibilityRequest {
-  readonly state: 'ready' | 'cordoned' | 'draining';
+  readonly state: 'ready' | 'cordoned' | 'draining' | 'lost';
   readonly reason: string;
   /** Of a drain: how long from now its allocations may take to go. */
   readonly deadlineMs?: number;

@@ -8,7 +8,7 @@ import type { EligibilityRequest } from './monitor-api.ts';
 const DRAIN_MS_MAX = 365 * 24 * 3_600_000;
 
 const eligibilityRequest: z.ZodType<EligibilityRequest> = z.strictObject({
-  state: z.enum(['ready', 'cordoned', 'draining']),
+  state: z.enum(['ready', 'cordoned', 'draining', 'lost']),
   reason: plainText(TEXT_BYTES_MAX),
   deadlineMs: z.exactOptional(whole.max(DRAIN_MS_MAX)),
 });
@@ -16,4 +16,9 @@ const eligibilityRequest: z.ZodType<EligibilityRequest> = z.strictObject({
 /** @throws ProblemError 400 with the place that is wrong */
 export function readEligibilityRequest(body: unknown): EligibilityRequest {
   return readBody(eligibilityRequest, body);
+}
+
+/** Why somebody does something, from the query. @throws ProblemError 400 */
+export function readReason(text: unknown): string {
+  return readBody(plainText(TEXT_BYTES_MAX), text);
 }

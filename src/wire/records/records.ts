@@ -9,7 +9,7 @@ import { z } from 'zod';
 import type { Outcome } from '../../core/cell/allocation.ts';
 import type { CellMeta } from '../../core/core.ts';
 import type { Eligibility, Host } from '../../core/host/host.ts';
-import { ELIGIBILITY } from '../../core/host/host.ts';
+import { ELIGIBILITY, HOST_CONFIRMATIONS } from '../../core/host/host.ts';
 import type { Intent } from '../../core/cell/intent.ts';
 import { INTENT_STATES } from '../../core/cell/intent.ts';
 import type { Quota, Switches } from '../../core/quota/quota.ts';
@@ -50,6 +50,7 @@ export const eligibilityCodec = schemaCodec<Eligibility>(
     counter: whole,
     drainDeadlineMs: z.exactOptional(whole),
     silentMs: z.exactOptional(whole),
+    confirmed: z.exactOptional(z.enum(HOST_CONFIRMATIONS)),
   }),
 );
 

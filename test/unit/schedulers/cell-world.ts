@@ -8,6 +8,7 @@ import { silentLog, silentMetrics } from '../../../src/adapters/telemetry/silent
 import type { Allocation, Outcome } from '../../../src/core/cell/allocation.ts';
 import type { Group, Job, JobRecord } from '../../../src/core/cell/job.ts';
 import { cellKeys } from '../../../src/core/cell/keys.ts';
+import type { Eligibility } from '../../../src/core/host/host.ts';
 import type { Ledger } from '../../../src/core/fit/ledger.ts';
 import { EMPTY_LEDGER, usedOf } from '../../../src/core/fit/ledger.ts';
 import { addResources, isZero, NO_RESOURCES, subtractResources } from '../../../src/core/cell/resources.ts';
@@ -17,6 +18,7 @@ import type { HttpCall } from '../../../src/ports/http.ts';
 import type { SchedulerEvent } from '../../../src/wire/api/scheduler-api.ts';
 import {
   allocationCodec,
+  eligibilityCodec,
   hostCodec,
   jobCodec,
   ledgerCodec,
@@ -112,6 +114,15 @@ export class CellWorld {
   async setEligibility(host: string, state: Ledger['state']): Promise<void> {
     const ledger = this.ledger(host);
     await this.put(keys.ledger(host), ledgerCodec.encode({ ...ledger, state, counter: ledger.counter + 1 }));
+  }
+
+  /** Declares the host lost, as a monitor or an operator does. */
+  async lose(host: string, more: Partial<Eligibility> = {}): Promise<void> {
+    const { counter } = this.ledger(host);
+    const verdict = { state: 'lost', reason: '', by: 'm1', sinceMs: this.clock.nowMs() } as const;
+    const eligibility = { ...verdict, counter: counter + 1, ...more };
+    await this.put(keys.eligibilityOf(host), eligibilityCodec.encode(eligibility));
+    await this.setEligibility(host, 'lost');
   }
 
   ledger(host: string): Ledger {

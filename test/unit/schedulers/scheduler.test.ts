@@ -250,6 +250,46 @@ describe('schedulers on a cell in memory', () => {
     lawsHold();
   });
 
+  it('S1.12 S1.39 a stopped job ends though its host is lost: at once on an operator’s word, or after the orphan time', async () => {
+    const hosts = [await world.host('h1', 1_000), await world.host('h2', 1_000)];
+    await world.scheduler({ id: 'service-1', kind: 'service', orphanMs: 50_000 });
+    const jobs = [1, 2].map((n) => makeJob(`web-${String(n)}`, { type: 'service' }, { count: 1 }));
+    for (const job of jobs) await world.submit(job);
+    await world.until(() => hosts.every((host) => host.running.length === 1), 'the services');
+    for (const host of hosts) await host.close();
+    await world.lose('h1', { confirmed: 'lost' });
+    await world.lose('h2');
+    for (const job of jobs) await world.submit(job, 1, 'stop');
+    await world.until(() => world.allocations().length === 1, 'the end of the first');
+    expect(world.allocations()[0]?.host).toBe('h2');
+    await world.clock.advance(30_000);
+    expect(world.allocations()).toHaveLength(1);
+    await world.until(() => world.allocations().length === 0, 'the end of the second');
+    await world.until(() => world.owners().length === 0, 'the end of the jobs');
+    expect(world.outcomes()).toMatchObject([
+      { state: 'killed', cause: 'stopped by user', exit: { lost: 'host-lost' } },
+      { state: 'killed', cause: 'stopped by user', exit: { lost: 'host-lost' } },
+    ]);
+    expect(world.ledgersAreTrue()).toBe(true);
+  });
+
+  it('S1.21 what ran on a removed host is given up and its slot filled, also without onHostLost', async () => {
+    const host = await world.host('h1');
+    await world.scheduler({ id: 'service-1', kind: 'service' });
+    await world.submit(makeJob('web', { type: 'service' }, { count: 1 }));
+    await world.until(() => host.running.length === 1, 'the service');
+    await host.close();
+    const other = await world.host('h2');
+    await world.lose('h1', { confirmed: 'lost' });
+    await world.clock.advance(60_000);
+    expect(world.allocations().map((one) => one.host)).toEqual(['h1']);
+    await world.lose('h1', { confirmed: 'removed' });
+    await world.until(() => other.running.length === 1, 'the replacement');
+    expect(world.allocations().map((one) => one.host)).toEqual(['h2']);
+    expect(world.outcomes()).toMatchObject([{ state: 'lost', exit: { lost: 'host-lost' } }]);
+    expect(world.ledgersAreTrue()).toBe(true);
+  });
+
   it('S0.22 a stopped job is stopped, released and not started again, also by another scheduler', async () => {
     const host = await world.host('h1');
     const first = await world.scheduler({ id: 'service-1', kind: 'service' });

@@ -2,10 +2,13 @@ import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { MASS_LOSS_WINDOW_MS, suspectHosts } from '../../../../monitor/hosts/mass-loss.ts';
 import type { HostListAnswer } from '../../../../src/wire/api/monitor-api.ts';
+import type { Problem } from '../../../../src/wire/api/problem.ts';
+import type { Why } from '../../../../src/wire/api/scheduler-api.ts';
 import { ledgerCodec } from '../../../../src/wire/records/records.ts';
 import { settle, until } from '../../../support/manual-clock.ts';
 import { allocationOf, MonitorWorld } from '../../../support/monitor-world.ts';
 import type { ReportingHost } from '../../../support/reporting-host.ts';
+import { reportOf } from '../../../support/reporting-host.ts';
 
 let world: MonitorWorld;
 beforeEach(() => {
@@ -90,7 +93,7 @@ describe('eligibility', () => {
     const url = `${address}/v1/hosts`;
     const fine = { state: 'cordoned', reason: '' };
     expect(await world.call('POST', `${url}/h9/eligibility`, fine)).toMatchObject({ status: 404 });
-    for (const body of [{ state: 'lost', reason: '' }, { ...fine, more: 1 }, { state: 'ready' }, undefined])
+    for (const body of [{ state: 'gone', reason: '' }, { ...fine, more: 1 }, { state: 'ready' }, undefined])
       expect(await world.call('POST', `${url}/h1/eligibility`, body)).toMatchObject({ status: 400 });
   });
 });
@@ -211,6 +214,92 @@ describe('lost hosts', () => {
     const steps = lost.flatMap((count, at) => (at > 0 && count > (lost[at - 1] ?? 0) ? [at] : []));
     expect(steps).toHaveLength(6);
     for (const [n, at] of steps.slice(1).entries()) expect(at - (steps[n] ?? 0)).toBeGreaterThanOrEqual(10);
+  });
+
+  it('S3.29 I17 an operator says at once that a silent host is lost, which raises its fencing counter', async () => {
+    const { hosts, address } = await cell(3);
+    const [gone, ...living] = hosts;
+    if (gone === undefined) throw new Error('no host');
+    const ask = { state: 'lost', reason: 'burnt' };
+    const early = await world.call('POST', `${address}/v1/hosts/h1/eligibility`, ask);
+    expect(early).toMatchObject({ status: 409, body: { code: 'host-alive' } });
+    expect((early.body as Problem).hint).toContain('moorage host drain h1');
+    await kill(gone);
+    await pass(5, living);
+    expect(await world.call('POST', `${address}/v1/hosts/h1/eligibility`, ask)).toMatchObject({
+      status: 200,
+      body: { eligibility: { state: 'lost', confirmed: 'lost', by: 'operator', reason: 'burnt' } },
+    });
+    expect(await world.ledgerOf('h1')).toMatchObject({ state: 'lost', counter: 1 });
+    const stream = await world.call('GET', `${address}/v1/events?since=0&follow=false`);
+    expect(stream.body).toMatch(/host-lost.*operator.*burnt/);
+    // The monitors' verdict comes later, and changes nothing.
+    await pass(40, living);
+    expect(await world.eligibilityOf('h1')).toMatchObject({ confirmed: 'lost', counter: 1 });
+    const back = await world.host('h1');
+    await pass(5, [...living, back]);
+    expect(await world.eligibilityOf('h1')).toMatchObject({ state: 'ready', counter: 2 });
+    expect(await world.eligibilityOf('h1')).not.toHaveProperty('confirmed');
+  });
+
+  it('I14 an operator’s word on a host that is lost already keeps how long it has been', async () => {
+    const { hosts, address } = await cell(3);
+    const [gone, ...living] = hosts;
+    if (gone === undefined) throw new Error('no host');
+    await kill(gone);
+    await pass(35, living);
+    const before = await world.eligibilityOf('h1');
+    await pass(20, living);
+    await world.call('POST', `${address}/v1/hosts/h1/eligibility`, { state: 'lost', reason: 'burnt' });
+    const after = await world.eligibilityOf('h1');
+    expect(after).toMatchObject({ confirmed: 'lost', counter: 2 });
+    expect([after?.sinceMs, after?.silentMs]).toEqual([before?.sinceMs, before?.silentMs]);
+  });
+
+  it('S1.21 a removed host goes when nothing is placed there, and is a new host when it comes back', async () => {
+    const { hosts, monitor, address } = await cell(3);
+    const [gone, ...living] = hosts;
+    if (gone === undefined) throw new Error('no host');
+    await world.place(allocationOf('h1', 'a1'));
+    const url = `${address}/v1/hosts/h1?reason=sold`;
+    expect(await world.call('DELETE', url)).toMatchObject({ status: 409, body: { code: 'host-alive' } });
+    await kill(gone);
+    await pass(5, living);
+    expect(await world.call('DELETE', url)).toMatchObject({ status: 200, body: { allocations: 1 } });
+    await pass(5, living);
+    expect(monitor.state.copy.hosts.size).toBe(3);
+    await world.write([{ kind: 'delete', key: world.keys.allocation('default', 'web', 'a1') }]);
+    await pass(5, living);
+    expect([...monitor.state.copy.hosts.names()]).toEqual(['h2', 'h3']);
+    expect(await world.call('DELETE', url)).toMatchObject({ status: 404 });
+    const back = await world.host('h1');
+    await pass(5, [...living, back]);
+    expect(await world.eligibilityOf('h1')).toMatchObject({ state: 'ready', counter: 2 });
+  });
+
+  it('S0.1 L1 why and status say until when a replacement waits for the verdict', async () => {
+    const { hosts, address } = await cell(3);
+    const [gone, ...living] = hosts;
+    if (gone === undefined) throw new Error('no host');
+    const file = { name: 'web', type: 'service', command: ['x'], reschedule: { onHostLost: true } };
+    await world.call('POST', `${address}/v1/jobs`, file);
+    await world.place(allocationOf('h1', 'a1'));
+    gone.change(reportOf('h1', 'a1'));
+    await settle();
+    const why = async (): Promise<string> =>
+      ((await world.call('GET', `${address}/v1/jobs/default/web/why`)).body as Why).summary;
+    expect(await why()).toBe('running: 1 run, nothing waits');
+    await kill(gone);
+    await pass(10, living);
+    expect(await why()).toMatch(
+      /1 on h1, silent for \d+ s: declared lost in (19|2\d) s unless it returns, then replaced/,
+    );
+    const status = await world.call('GET', `${address}/v1/jobs/default/web`);
+    expect(status.body).toMatchObject({ silentHosts: [{ host: 'h1', allocations: 1 }] });
+    const list = (await world.call('GET', `${address}/v1/hosts`)).body as HostListAnswer;
+    expect(list.hosts[0]?.verdictAtMs).toBeGreaterThan(world.clock.nowMs());
+    await pass(25, living);
+    expect(await why()).toMatch(/1 on h1, lost for \d+ s \(no session and no report\), replaced/);
   });
 
   it('S3.31 a host that returns is ready again, with a new counter', async () => {

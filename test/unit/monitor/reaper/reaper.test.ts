@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { REAPER_TIMES } from '../../../../monitor/reaper/reaper.ts';
 import { silentLog } from '../../../../src/adapters/telemetry/silent.ts';
+import { GIVEN_UP } from '../../../../src/core/slots/given-up.ts';
 import type { Write } from '../../../../src/ports/cell-store.ts';
 import type { HttpClient } from '../../../../src/ports/http.ts';
 import type { Log, LogFields } from '../../../../src/ports/telemetry.ts';
@@ -119,6 +120,42 @@ describe('reaper', () => {
     await pass(60, others);
     await until(() => monitor.state.copy.allocations.size === 0);
     expect([...monitor.state.copy.outcomes.rows()][0]?.[1].value).toMatchObject({ state: 'lost' });
+  });
+
+  it('S1.12 a stopped job without an owner ends at once on an operator’s word, with an end that was reported', async () => {
+    const host = await world.host('h1');
+    const others = [await world.host('h2'), await world.host('h3')];
+    const { monitor, address } = await world.monitor();
+    await world.place(allocationOf('h1', 'a1'));
+    host.change(reportOf('h1', 'a1', { state: 'complete', exit: { code: 0 } }));
+    await until(() => monitor.state.follower.view.size === 1);
+    await host.close();
+    await world.write([{ kind: 'delete', key: world.keys.aliveOf('h1') }]);
+    await pass(OWNERLESS_S, others);
+    expect(monitor.state.copy.allocations.size).toBe(1);
+    await world.call('POST', `${address}/v1/hosts/h1/eligibility`, { state: 'lost', reason: 'burnt' });
+    await pass(5, others);
+    await until(() => monitor.state.copy.allocations.size === 0);
+    // Its host had reported the end, and was lost before it had cleaned up.
+    expect([...monitor.state.copy.outcomes.rows()][0]?.[1].value).toMatchObject({ state: 'complete' });
+  });
+
+  it('S1.26 S0.12 what a host brings back is stopped though its job has an owner', async () => {
+    const host = await world.host('h1');
+    await world.monitor();
+    const owner = ownerCodec.encode({ scheduler: 's1', kind: 'service', sinceMs: 0 });
+    const meta = metaCodec.encode({ schema: 1, incarnation: CELL_INCARNATION, createdAtMs: 0 });
+    await world.write([
+      { kind: 'put', key: world.keys.owner('default', 'web'), value: owner },
+      { kind: 'put', key: world.keys.meta, value: meta },
+    ]);
+    const given = allocationOf('h1', 'a1');
+    await world.end(given, { state: 'lost', exit: { lost: GIVEN_UP }, reason: GIVEN_UP });
+    await world.place(allocationOf('h1', 'a2', { index: 1 }));
+    for (const report of [reportOf('h1', 'a1'), reportOf('h1', 'a2', { index: 1 }), reportOf('h1', 'a3')])
+      host.change(report);
+    await pass(10, [host]);
+    expect(new Set(host.stops)).toEqual(new Set(['a1']));
   });
 
   it('S1.14 S1.26 what a host brings back of a job that was given up meanwhile is stopped, and nothing else', async () => {
