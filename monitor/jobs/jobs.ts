@@ -194,6 +194,7 @@ export class JobStatuses {
         const known = this.#copy.eligibility.get(host)?.value;
         return { state: known?.state ?? 'ready', drainDeadlineMs: known?.drainDeadlineMs ?? null };
       },
+      hostOf: (host) => this.#copy.hosts.get(host)?.value,
       matching: (group) => this.#matching(group),
       // Only `finished` is asked for, and no delay changes that: a slot that waits is not finished.
       nowMs: record.submittedAtMs,

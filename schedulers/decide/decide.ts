@@ -87,6 +87,7 @@ export class Decider {
       outcomes: job.outcomes(),
       versions: job.versions,
       hostCondition: (host) => cell.condition(host),
+      hostOf: (host) => cell.state.hostOf(host),
       matching: (group) => cell.matching(group),
       nowMs,
     });

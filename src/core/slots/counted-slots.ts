@@ -1,6 +1,7 @@
 import type { Group } from '../cell/job.ts';
 import type { Slot } from './slot-table.ts';
 import { nextOf, sameWorkAs, slotTable, vacantInMs } from './slot-table.ts';
+import { misplacedOf } from './misplaced.ts';
 import type { Fill, JobView, LiveAllocation, Stop, EvaluationDraft } from './job-view.ts';
 import { CAUSES, earlier, isOfBrokenGang } from './job-view.ts';
 
@@ -100,7 +101,7 @@ function scaleDown(table: ReadonlyMap<number, Slot>, group: Group, draft: Evalua
 }
 
 /**
- * Stops allocations of an old version, on a lost host, or on a draining one. One on a lost host is replaced at once. The
+ * Stops allocations of an old version, on a lost host, on one where the group may no longer run, or on a draining one. One on a lost host is replaced at once. The
  * others of a service are stopped one at a time, the next only when all slots run: a version that does not start stops
  * its own roll-out (S3.24). An allocation that does not run is stopped at once.
  */
@@ -116,11 +117,12 @@ export function replaceDisplaced(
   draft: EvaluationDraft,
 ): void {
   if (table.size === 0) return;
+  const misplaced = view.record.job.type === 'system' ? NONE : misplacedOf(view, group);
   let turn = state.steady;
   for (const [index, slot] of [...table].sort((a, b) => a[0] - b[0])) {
     if (view.record.job.type !== 'system' && index >= group.count) continue;
     for (const live of slot.live) {
-      const why = displacedBy(view, group, live, state, draft);
+      const why = displacedBy(view, group, live, { ...state, misplaced }, draft);
       if (why === null) continue;
       const goesNow = why.atOnce || !state.runsForEver || !isRunning(live);
       if (!goesNow && !turn) continue;
@@ -134,7 +136,11 @@ function displacedBy(
   view: JobView,
   group: Group,
   live: LiveAllocation,
-  state: { readonly sameWork: (version: number) => boolean; readonly runsForEver: boolean },
+  state: {
+    readonly sameWork: (version: number) => boolean;
+    readonly runsForEver: boolean;
+    readonly misplaced: ReadonlySet<string>;
+  },
   draft: EvaluationDraft,
 ): { readonly stop: Stop; readonly atOnce: boolean } | null {
   const { allocation } = live;
@@ -149,6 +155,8 @@ function displacedBy(
     const cause = `${CAUSES.version} ${String(view.record.version)}`;
     return { stop: { allocation, mode: 'stop', cause }, atOnce: false };
   }
+  if (state.misplaced.has(allocation.id))
+    return { stop: { allocation, mode: 'stop', cause: CAUSES.notMatching }, atOnce: false };
   if (condition.state !== 'draining') return null;
   const late = condition.drainDeadlineMs !== null && view.nowMs >= condition.drainDeadlineMs;
   const stop: Stop = { allocation, mode: 'stop', cause: CAUSES.draining };
@@ -161,6 +169,9 @@ function displacedBy(
 export function isRunning(live: LiveAllocation): boolean {
   return live.report?.state === 'running';
 }
+
+/** System jobs leave hosts that no longer match by themselves (`system-slots.ts`). */
+const NONE: ReadonlySet<string> = new Set();
 
 function lastEndMs(view: JobView, group: Group): number {
   let last = 0;

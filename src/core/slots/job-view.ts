@@ -1,5 +1,5 @@
 import type { Allocation, DesiredState, Outcome } from '../cell/allocation.ts';
-import type { EligibilityState } from '../host/host.ts';
+import type { EligibilityState, Host } from '../host/host.ts';
 import type { Group, Job, JobRecord } from '../cell/job.ts';
 import type { AllocationReport } from '../host/report.ts';
 
@@ -13,6 +13,8 @@ export interface JobView {
   /** Specs by version; the current one need not be among them. */
   readonly versions: ReadonlyMap<number, Job>;
   readonly hostCondition: (host: string) => HostCondition;
+  /** The record of a host; undefined: it is not registered. */
+  readonly hostOf: (host: string) => Host | undefined;
   /** For `system` jobs: the hosts that satisfy the group's constraints. */
   readonly matching: (group: Group) => readonly MatchingHost[];
   readonly nowMs: number;

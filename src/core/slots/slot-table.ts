@@ -56,7 +56,10 @@ function mayRunForMs({ record, versions }: JobView, { jobVersion, group: name }:
   return group.stopAfterDisconnectMs + Math.max(0, ...graces) + KILL_MS;
 }
 
-/** Does an allocation of that version run the same as one of the current version? A change of `count` restarts nothing. */
+/**
+ * Does an allocation of that version run the same as one of the current version? A change of `count`, of labels or of where
+ * the group may run restarts nothing by itself (`misplaced.ts`).
+ */
 export function sameWorkAs(view: JobView, group: Group): (version: number) => boolean {
   const { job, version: current } = view.record;
   let known: Map<number, boolean> | null = null;
@@ -80,9 +83,9 @@ export function sameWorkAs(view: JobView, group: Group): (version: number) => bo
 }
 
 function workOf(group: Group, precedence: number): string {
-  const { tasks, ports, constraints, distinct, restart, deadlineMs, stopAfterDisconnectMs } = group;
+  const { tasks, ports, restart, deadlineMs, stopAfterDisconnectMs } = group;
   const deadlines = { deadlineMs, ...(stopAfterDisconnectMs === undefined ? {} : { stopAfterDisconnectMs }) };
-  return canonicalJson({ tasks, ports, constraints, distinct, restart, ...deadlines, precedence });
+  return canonicalJson({ tasks, ports, restart, ...deadlines, precedence });
 }
 
 /** What follows for a vacant slot: its end, or another allocation. */

@@ -10,6 +10,7 @@
  * - `counted-slots.ts`: the rules of service and batch groups
  * - `system-slots.ts`: the rules of system jobs, one allocation a host
  * - `reschedule.ts`: failures, attempts and delays
+ * - `misplaced.ts`: what no longer runs where its group may run
  * - `given-up.ts`: when an allocation on a lost host is released without the host's word
  * - `outcomes.ts`: the final record of an allocation, and which records may go
  */

@@ -38,6 +38,7 @@ class SlotModel {
       outcomes: this.outcomes,
       versions: this.versions,
       hostCondition: (host) => ({ state: this.lost.has(host) ? 'lost' : 'ready', drainDeadlineMs: null }),
+      hostOf: () => undefined,
       matching: () => HOSTS.map((host) => ({ host, ready: !this.lost.has(host) })),
       nowMs: this.nowMs,
     };

@@ -4,10 +4,10 @@ import type { Group, Job, Task } from '../../../../src/core/cell/job.ts';
 import { outcomeOf, surplusOutcomes } from '../../../../src/core/slots/outcomes.ts';
 import type { AllocationReport } from '../../../../src/core/host/report.ts';
 import { NO_RESOURCES } from '../../../../src/core/cell/resources.ts';
-import type { JobView, LiveAllocation } from '../../../../src/core/slots/job-view.ts';
+import type { Evaluation, JobView, LiveAllocation } from '../../../../src/core/slots/job-view.ts';
 import { CAUSES } from '../../../../src/core/slots/job-view.ts';
 import { evaluate } from '../../../../src/core/slots/slots.ts';
-import { makeGroup } from '../placement/placement-fixtures.ts';
+import { makeGroup, makeHost } from '../placement/placement-fixtures.ts';
 
 function makeJob(type: Job['type'], group: Partial<Group>): Job {
   return {
@@ -66,6 +66,7 @@ function view(job: Job, part: Partial<JobView> = {}): JobView {
     outcomes: [],
     versions: new Map([[1, job]]),
     hostCondition: () => ({ state: 'ready', drainDeadlineMs: null }),
+    hostOf: () => undefined,
     matching: () => [],
     nowMs: 10_000,
     ...part,
@@ -182,6 +183,28 @@ describe('slots', () => {
     const todo = evaluate(view(after, { record, versions, live: [running(allocation('a1'))] }));
     expect(todo.stops).toEqual([]);
     expect(todo.fills).toMatchObject([{ index: 1 }]);
+  });
+
+  it('a change of labels or constraints moves only what no longer runs where it may, one at a time', () => {
+    const before = makeJob('service', { count: 3 });
+    const here = [{ attribute: 'zone', operator: '==', value: 'a', text: 'host.zone == a' }] as const;
+    const live = ['h1', 'h2', 'h3'].map((host, index) =>
+      running(allocation(`a${String(index)}`, { index, host })),
+    );
+    const todo = (zones: Readonly<Record<string, string>>, change: Partial<Group>) => {
+      const after = { ...makeJob('service', { count: 3, ...change }), labels: { team: 'new' } };
+      const record = { job: after, version: 2, desired: 'run', submittedAtMs: 0 } as const;
+      const hostOf = (id: string) => makeHost(id, { attributes: { zone: zones[id] ?? '' } });
+      return evaluate(view(after, { record, versions: new Map([[1, before]]), live, hostOf }));
+    };
+    const idsOf = ({ stops }: Evaluation) => stops.map(({ allocation: { id } }) => id);
+    const together = { h1: 'a', h2: 'a', h3: 'a' };
+    expect(idsOf(todo(together, {}))).toEqual([]);
+    expect(idsOf(todo(together, { constraints: here }))).toEqual([]);
+    const apart = todo({ h1: 'a', h2: 'b', h3: 'b' }, { constraints: here });
+    expect(apart.stops).toMatchObject([{ allocation: { id: 'a1' }, cause: CAUSES.notMatching }]);
+    expect(idsOf(todo({ h1: 'a', h2: 'b', h3: 'b' }, { distinct: ['zone'] }))).toEqual(['a2']);
+    expect(idsOf(todo({ h1: 'a', h2: 'b', h3: 'c' }, { distinct: ['zone'] }))).toEqual([]);
   });
 
   it('I14 a job that stops when it is cut off gets its next allocation only when the one before is surely gone', () => {
