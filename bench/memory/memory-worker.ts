@@ -1,3 +1,4 @@
+import { ORPHAN_MS } from '../../src/core/slots/given-up.ts';
 import { EtcdCellStore } from '../../src/adapters/etcd/etcd.ts';
 import { systemClock } from '../../src/adapters/system/system.ts';
 import { silentLog } from '../../src/adapters/telemetry/silent.ts';
@@ -31,7 +32,11 @@ const noListener = {
   mayWait: () => true,
 };
 const startMs = performance.now();
-const cell = new PrivateCell(store, cellKeys(order.cell), silentLog, systemClock, noListener);
+const cell = new PrivateCell(
+  { store, keys: cellKeys(order.cell), log: silentLog, clock: systemClock },
+  ORPHAN_MS,
+  noListener,
+);
 await cell.ready;
 const readyMs = performance.now() - startMs;
 if (cell.state.size !== order.hosts) throw new Error(`${String(cell.state.size)} hosts were read`);

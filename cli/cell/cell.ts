@@ -22,7 +22,9 @@ export function addCellVerbs(program: Command, { run }: ProgramInput): void {
   );
   addQuotaVerbs(program, run);
   addSharedVerbs(program, run);
-  const host = program.command('host').description('give a verdict on one host: drain, cordon, ready, lost, remove');
+  const host = program
+    .command('host')
+    .description('give a verdict on one host: drain, cordon, ready, lost, remove');
   const states: readonly (readonly [HostVerb, string])[] = [
     ['drain', 'no new work, and move away what runs there'],
     ['cordon', 'no new work; what runs there stays'],

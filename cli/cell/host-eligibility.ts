@@ -52,7 +52,8 @@ export async function removeHost(
   if (!isId(host)) throw usageError(`"${host}" is no name of a host`, 'moorage hosts');
   const answer = await known(api, host, api.removeHost(host, reason));
   const text = (): string => {
-    const given = answer.allocations === 0 ? '' : `: ${plural(answer.allocations, 'allocation')} there given up`;
+    const given =
+      answer.allocations === 0 ? '' : `: ${plural(answer.allocations, 'allocation')} there given up`;
     return `${host} is removed${given}\n`;
   };
   await printAnswer(context, answer, { name: host, text });

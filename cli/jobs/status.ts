@@ -1,5 +1,7 @@
 import type { Outcome } from '../../src/core/cell/allocation.ts';
 import { slotName } from '../../src/core/cell/ids.ts';
+import type { MonitorClient } from '../../src/clients/monitor-client.ts';
+import type { JobRef } from '../../src/clients/monitor-paths.ts';
 import type { JobStatus } from '../../src/wire/api/monitor-api.ts';
 import type { Context } from '../command/context.ts';
 import { jobName, shownName } from '../names/names.ts';
@@ -15,7 +17,10 @@ const OUTCOMES_SHOWN_MAX = 20;
 
 export async function status(context: Context, written: string): Promise<number> {
   const api = await context.api();
-  const { name, answer } = await withJob(api, jobName(written, context.namespace), (job) => api.status(job));
+  const { name, answer } = await withJob(api, jobName(written, context.namespace), async (job) => {
+    const found = await api.status(job);
+    return isMixed(found) ? { ...found, update: await updateOf(api, job) } : found;
+  });
   await printAnswer(context, answer, {
     name: shownName(name.namespace, name.job, context.namespace),
     text: () => render(answer, context.terminal.nowMs(), name.job),
@@ -23,7 +28,24 @@ export async function status(context: Context, written: string): Promise<number>
   return 0;
 }
 
-function render(answer: JobStatus, nowMs: number, written: string): string {
+/** How far an update is, and why it waits; only of jobs that have one under way. */
+interface Shown extends JobStatus {
+  readonly update?: readonly string[];
+}
+
+/** Are there allocations of another version than the present one? */
+function isMixed({ summary, allocations }: JobStatus): boolean {
+  return allocations.some(
+    ({ allocation }) => allocation.desired === 'run' && allocation.jobVersion !== summary.version,
+  );
+}
+
+async function updateOf(api: MonitorClient, job: JobRef): Promise<readonly string[]> {
+  const { groups } = await api.why(job);
+  return groups.flatMap(({ group, stage, detail }) => (stage === 'updating' ? [`${group}: ${detail}`] : []));
+}
+
+function render(answer: Shown, nowMs: number, written: string): string {
   const { summary, outcomes } = answer;
   const { counts } = summary;
   const kind = summary.oneOff ? 'one-off' : summary.type;
@@ -33,6 +55,7 @@ function render(answer: JobStatus, nowMs: number, written: string): string {
       `complete ${String(counts.complete)}, failed ${String(counts.failed)}`,
     `  owner ${summary.owner ?? 'none'}, submitted ${ago(nowMs, summary.submittedAtMs)} ago`,
   ];
+  for (const line of answer.update ?? []) lines.push(`  update of ${line}`);
   for (const { detail } of answer.silentHosts ?? []) lines.push(`  ${detail}`);
   const tables: string[] = [];
   if (answer.allocations.length > 0) tables.push(formatTable(allocationColumns(nowMs), answer.allocations));

@@ -137,7 +137,11 @@ async function status(state: MonitorState, request: RouteRequest): Promise<Route
   const found = state.statuses.status(jobKey);
   if (found === null) throw noSuchJob(jobKey);
   const headers = { etag: `"${String(found.record.version)}"` };
-  return { status: 200, headers, body: { ...found, silentHosts: state.silentHosts.of(jobKey), incomplete: !state.follower.view.complete } };
+  return {
+    status: 200,
+    headers,
+    body: { ...found, silentHosts: state.silentHosts.of(jobKey), incomplete: !state.follower.view.complete },
+  };
 }
 
 async function why(state: MonitorState, request: RouteRequest): Promise<RouteReply> {
@@ -147,7 +151,11 @@ async function why(state: MonitorState, request: RouteRequest): Promise<RouteRep
   const summary = state.statuses.summary(jobKey);
   if (summary === null) throw noSuchJob(jobKey);
   const silent = state.silentHosts.of(jobKey);
-  const standing = { summary, exit: state.statuses.exit(jobKey), silent };
+  const { statuses } = state;
+  const standing = {
+    ...{ summary, silent, exit: statuses.exit(jobKey), restarted: statuses.restarted(jobKey) },
+    isUpdating: statuses.isUpdating(jobKey),
+  };
   return { status: 200, body: await state.schedulers.why(jobKey, record, standing) };
 }
 

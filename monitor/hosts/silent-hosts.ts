@@ -43,7 +43,11 @@ export class SilentHosts {
       allocations: held.length,
       sinceMs: sinceMs ?? verdict?.sinceMs ?? lost?.sinceMs ?? null,
       verdictAtMs: verdict?.dueMs ?? null,
-      detail: [`${String(held.length)} on ${host}`, this.#standing(lost, verdict), next(record, host, moves, lost)]
+      detail: [
+        `${String(held.length)} on ${host}`,
+        this.#standing(lost, verdict),
+        next(record, host, moves, lost),
+      ]
         .filter((part) => part !== '')
         .join(', '),
     };
@@ -62,14 +66,11 @@ export class SilentHosts {
 }
 
 /** What follows for the allocations there. */
-function next(
-  record: JobRecord | undefined,
-  host: string,
-  moves: boolean,
-  lost: Eligibility | null,
-): string {
+function next(record: JobRecord | undefined, host: string, moves: boolean, lost: Eligibility | null): string {
   if (record === undefined || record.desired === 'stop')
-    return lost === null ? '' : `kept until it returns or is given up: moorage host remove ${host} --reason TEXT`;
+    return lost === null
+      ? ''
+      : `kept until it returns or is given up: moorage host remove ${host} --reason TEXT`;
   if (moves) return lost === null ? 'then replaced' : 'replaced';
   return 'and not replaced: reschedule.onHostLost is not set';
 }

@@ -103,6 +103,21 @@ export class JobStatuses {
     return { state, exit, reason, host, allocation: host === null ? null : id };
   }
 
+  /** Are there allocations that an update is still to replace? */
+  isUpdating(jobKey: string): boolean {
+    const record = this.#copy.jobs.get(jobKey)?.value;
+    return record !== undefined && this.#evaluate(jobKey, record).rollouts.length > 0;
+  }
+
+  /** Allocations that their hosts had to start again, for people: each with how often. */
+  restarted(jobKey: string): readonly string[] {
+    return this.allocations(jobKey).flatMap(({ name, report }) => {
+      if (report === null || report.restarts === 0 || report.state !== 'running') return [];
+      const times = report.restarts === 1 ? 'once' : `${String(report.restarts)} times`;
+      return [`${name} was restarted ${times}`];
+    });
+  }
+
   #outcomes(jobKey: string): Outcome[] {
     return Array.from(this.#copy.outcomesByJob.of(jobKey).values(), ({ value }) => value);
   }
@@ -195,8 +210,9 @@ export class JobStatuses {
         return { state: known?.state ?? 'ready', drainDeadlineMs: known?.drainDeadlineMs ?? null };
       },
       hostOf: (host) => this.#copy.hosts.get(host)?.value,
+      upForMs: () => Infinity,
       matching: (group) => this.#matching(group),
-      // Only `finished` is asked for, and no delay changes that: a slot that waits is not finished.
+      // Only what no delay changes is asked for: a slot that waits is not finished, and what an update replaces is old.
       nowMs: record.submittedAtMs,
     };
     return evaluate(view);

@@ -49,7 +49,10 @@ export class SchedulerQueries {
     const answer = await answerOf(this.#client.why(address, namespace, name));
     if (answer === null)
       return explained(record, owner, `its owner ${owner} does not answer`, 'owner-silent');
-    return { ...answer, summary: [answer.summary, ...standing.silent.map(({ detail }) => detail)].join('; ') };
+    return {
+      ...answer,
+      summary: [answer.summary, ...standing.silent.map(({ detail }) => detail)].join('; '),
+    };
   }
 
   #unowned(record: JobRecord): Why {
@@ -83,10 +86,15 @@ export interface Standing {
   readonly exit: RunExit | null;
   /** Hosts with allocations of the job that do not report. */
   readonly silent: readonly SilentHost[];
+  /** Sentences about allocations that were started again. */
+  readonly restarted: readonly string[];
+  /** Allocations are still to be replaced: its owner knows why they are not. */
+  readonly isUpdating: boolean;
 }
 
 /** The answer for a job that waits for nothing; null: its owner knows more. */
-function finishedAs(record: JobRecord, { summary, exit, silent }: Standing): string | null {
+function finishedAs(record: JobRecord, standing: Standing): string | null {
+  const { summary, exit, silent, restarted, isUpdating } = standing;
   const { phase, counts } = summary;
   if (phase === 'complete') return 'complete: nothing to explain';
   if (phase === 'stopped') return 'stopped, as it was told to: nothing waits';
@@ -94,9 +102,13 @@ function finishedAs(record: JobRecord, { summary, exit, silent }: Standing): str
   const waits = silent.map(({ detail }) => detail).join('; ');
   if (record.desired === 'stop')
     return `told to stop: ${waits === '' ? `${String(counts.placed)} still on their hosts` : waits}`;
+  if (isUpdating) return null;
   const live = counts.running + (record.job.type === 'batch' ? counts.complete : 0);
   if (counts.desired > 0 && live >= counts.desired)
-    return `running: ${String(counts.running)} run, ${waits === '' ? 'nothing waits' : `but as last heard: ${waits}`}`;
+    return [
+      `running: ${String(counts.running)} run, ${waits === '' ? 'nothing waits' : `but as last heard: ${waits}`}`,
+      ...restarted,
+    ].join('; ');
   return null;
 }
 

@@ -54,7 +54,11 @@ export class Returned {
   }
 
   async #stop({ id, host }: AllocationReport): Promise<void> {
-    await this.#orders.stop({ id, host, epoch: null }, 'stop', 'its place was given up while its host was lost');
+    await this.#orders.stop(
+      { id, host, epoch: null },
+      'stop',
+      'its place was given up while its host was lost',
+    );
     this.#deps.metrics.count('moorage_monitor_reaped_total', { what: 'returned' });
   }
 }

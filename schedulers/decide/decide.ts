@@ -80,7 +80,8 @@ export class Decider {
   }
 
   todoOf(job: OwnedJob, nowMs: number): Evaluation {
-    const { cell } = this.#term;
+    const { cell, world } = this.#term;
+    const monotonicMs = world.clock.monotonicMs();
     return evaluate({
       record: job.record,
       live: [...job.entries.values(), ...job.unrecorded],
@@ -88,6 +89,7 @@ export class Decider {
       versions: job.versions,
       hostCondition: (host) => cell.condition(host),
       hostOf: (host) => cell.state.hostOf(host),
+      upForMs: ({ allocation: { id } }) => monotonicMs - (job.entries.get(id)?.upSinceMs ?? monotonicMs),
       matching: (group) => cell.matching(group),
       nowMs,
     });

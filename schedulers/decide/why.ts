@@ -1,4 +1,4 @@
-import type { Fill, Evaluation } from '../../src/core/slots/job-view.ts';
+import type { Fill, Evaluation, Rollout } from '../../src/core/slots/job-view.ts';
 import type { Why, WhyGroup } from '../../src/wire/api/scheduler-api.ts';
 import type { OwnedJob } from '../state/owned-job.ts';
 import type { Term } from '../state/state.ts';
@@ -34,7 +34,10 @@ function whyGroup(term: WhyTerm, job: OwnedJob, name: string, todo: Evaluation):
   if (group === undefined) throw new Error(`job ${job.key} has no group ${name}`);
   const state = job.group(name);
   const fills = todo.fills.filter((fill) => fill.group === name);
-  const { stage, detail, nextTryMs } = stageOf(term, job, name, fills);
+  const { stage, detail, nextTryMs } = updating(
+    todo.rollouts.find((rollout) => rollout.group === name),
+    stageOf(term, job, name, fills),
+  );
   const explained = fills.length > 0 ? term.placer.explain(job, group, fills[0]) : null;
   const isShort = explained !== null && explained.hosts.length > 0;
   return {
@@ -51,12 +54,19 @@ function whyGroup(term: WhyTerm, job: OwnedJob, name: string, todo: Evaluation):
   };
 }
 
-function stageOf(
-  term: WhyTerm,
-  job: OwnedJob,
-  name: string,
-  fills: readonly Fill[],
-): Pick<WhyGroup, 'stage' | 'detail' | 'nextTryMs'> {
+type Stage = Pick<WhyGroup, 'stage' | 'detail' | 'nextTryMs'>;
+
+/** While an update is under way: how far it is, and why the next allocation is not replaced. */
+function updating(rollout: Rollout | undefined, now: Stage): Stage {
+  if (rollout === undefined) return now;
+  const { outdated, version, waitsFor } = rollout;
+  const left = `${String(outdated)} still to be replaced by version ${String(version)}`;
+  const why = waitsFor === null ? 'the next one is being replaced' : `waits: ${waitsFor}`;
+  const isMore = now.stage !== 'running' && now.stage !== 'stopping';
+  return { ...now, stage: 'updating', detail: [left, why, ...(isMore ? [now.detail] : [])].join('; ') };
+}
+
+function stageOf(term: WhyTerm, job: OwnedJob, name: string, fills: readonly Fill[]): Stage {
   const state = job.group(name);
   const { clock } = term.world;
   const nowMs = clock.nowMs();
@@ -76,7 +86,7 @@ function stageOf(
 }
 
 /** All slots of the group have an allocation. */
-function stageOfFilled(job: OwnedJob, name: string): Pick<WhyGroup, 'stage' | 'detail' | 'nextTryMs'> {
+function stageOfFilled(job: OwnedJob, name: string): Stage {
   const entries = [...job.entries.values()].filter((entry) => entry.allocation.group === name);
   const idle = entries.find((entry) => entry.report?.state !== 'running');
   if (idle === undefined)

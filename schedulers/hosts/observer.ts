@@ -1,6 +1,7 @@
 import { evictedBy } from '../../src/core/commit/pending-preemption.ts';
 import { jobKeyOf } from '../../src/core/cell/ids.ts';
 import { outcomeOf } from '../../src/core/slots/outcomes.ts';
+import { isUp } from '../../src/core/slots/rollout.ts';
 import type { Eviction } from '../../src/core/commit/plan.ts';
 import type { AllocationReport } from '../../src/core/host/report.ts';
 import { isTerminal, OBSERVED_RANK } from '../../src/core/host/states.ts';
@@ -37,10 +38,21 @@ export class Observer {
     if (before?.released === true && !report.released) return;
     if (before !== null && OBSERVED_RANK[report.state] < OBSERVED_RANK[before.state]) return;
     entry.report = report;
+    const changed = this.#countUp(entry, before, report);
     if (entry.revision > 0) entry.stage = 'started';
     if (report.released && isTerminal(report.state)) this.#released(job, entry, report);
     // Decisions for a service depend on whether its allocations run; a batch job waits for their ends.
-    else if (before?.state !== report.state && job.record.job.type !== 'batch') this.#term.enqueue(job);
+    else if (changed && job.record.job.type !== 'batch') this.#term.enqueue(job);
+  }
+
+  /** @returns whether it began or ceased to run, or was restarted */
+  #countUp(entry: Entry, before: AllocationReport | null, report: AllocationReport): boolean {
+    const wasUp = before !== null && isUp(before);
+    const isNowUp = isUp(report);
+    const isSame = before?.state === report.state && before.restarts === report.restarts;
+    if (!isNowUp) entry.upSinceMs = null;
+    else if (!wasUp || !isSame) entry.upSinceMs = this.#term.world.clock.monotonicMs();
+    return !isSame || wasUp !== isNowUp;
   }
 
   /** Its host was silent when the job was read. */

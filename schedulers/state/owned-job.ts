@@ -24,6 +24,8 @@ export class Entry {
   /** Its host in the private cell, once looked up. */
   host: KnownHost | null = null;
   report: AllocationReport | null = null;
+  /** Since when it has run without a restart, as this scheduler saw it (monotonic); null: it does not run now. */
+  upSinceMs: number | null = null;
   ticket: { readonly text: string; readonly expiresMs: number } | null = null;
   marking = false;
   ordering = false;

@@ -23,6 +23,9 @@ export function burst(random: SeededRandom, activeMs: number): readonly Request[
   return requests.sort((a, b) => a.atMs - b.atMs);
 }
 
+/** An update of a service ends within a run. */
+const BRISK = { update: { minHealthy: '500ms' } };
+
 function requestOf(n: number, atMs: number, random: SeededRandom): Request {
   const isService = random.below(4) === 0;
   const kind = !isService && random.below(4) === 0 ? 'run' : 'submit';
@@ -37,6 +40,7 @@ function requestOf(n: number, atMs: number, random: SeededRandom): Request {
     },
     ...portsOf(random),
     ...(!isService && random.below(3) === 0 ? { gang: true, waitMax: '20s' } : {}),
+    ...(isService ? BRISK : {}),
     command: ['work'],
     env: {
       SIM_RUN_MS: String(isService && random.below(2) === 0 ? 0 : 100 + random.below(3_000)),
@@ -114,7 +118,7 @@ export function restless(random: SeededRandom, activeMs: number): readonly Reque
 
 function serviceOf(n: number, atMs: number, random: SeededRandom): Request {
   const file = {
-    ...{ name: `service-${String(n)}`, type: 'service', count: 3 + random.below(2), priority: 30 },
+    ...{ name: `service-${String(n)}`, type: 'service', count: 3 + random.below(2), priority: 30, ...BRISK },
     resources: { cpu: `${String(200 + 100 * random.below(3))}m`, memory: '128Mi' },
     command: ['work'],
     env: { SIM_RUN_MS: String(random.below(2) * 2_000) },

@@ -50,6 +50,8 @@ export interface Group {
    * its agent is dead (I16). Absent: it runs on.
    */
   readonly stopAfterDisconnectMs?: number;
+  /** In an update: how long an allocation must run without a restart until the next one is replaced. Absent: 10 s. */
+  readonly minHealthyMs?: number;
   /** How long the group may wait for a place before the job fails as unplaceable; null: for ever. */
   readonly waitMaxMs: number | null;
 }

@@ -2,6 +2,7 @@ import type { Group } from '../cell/job.ts';
 import type { Slot } from './slot-table.ts';
 import { nextOf, sameWorkAs, slotTable, vacantInMs } from './slot-table.ts';
 import { misplacedOf } from './misplaced.ts';
+import { holdOf, holdOfVacant, isUp, unprovenMs } from './rollout.ts';
 import type { Fill, JobView, LiveAllocation, Stop, EvaluationDraft } from './job-view.ts';
 import { CAUSES, earlier, isOfBrokenGang } from './job-view.ts';
 
@@ -15,10 +16,11 @@ export function evaluateCounted(view: JobView, group: Group, draft: EvaluationDr
   const runsForEver = view.record.job.type !== 'batch';
   scaleDown(table, group, draft);
   if (group.gang) breakUp(group, table, draft);
+  const displaced = displacedIn(view, group, table, { sameWork, runsForEver }, draft);
+  const holds: Hold[] = [];
   const vacant: { index: number; slot: Slot | undefined }[] = [];
   let busy = 0;
   let leaving = false;
-  let steady = true;
   for (let index = 0; index < group.count; index++) {
     const slot = table.get(index);
     const inMs = slot === undefined ? 0 : vacantInMs(view, slot);
@@ -27,7 +29,8 @@ export function evaluateCounted(view: JobView, group: Group, draft: EvaluationDr
       busy += 1;
       draft.open = true;
       leaving ||= slot.live.every(({ allocation }) => allocation.desired !== 'run');
-      steady &&= slot.live.some((live) => live.allocation.desired === 'run' && isRunning(live));
+      const hold = holdIn(view, group, slot, displaced, draft);
+      if (hold !== null) holds.push({ index, slot, live: hold.live });
     } else {
       vacant.push({ index, slot });
     }
@@ -36,15 +39,19 @@ export function evaluateCounted(view: JobView, group: Group, draft: EvaluationDr
   const wanted: Fill[] = [];
   for (const { index, slot } of vacant) {
     const next = nextOf(view, group, index, slot, { runsForEver, waitingSinceMs, sameWork });
-    if (next.kind === 'failed') draft.failed = true;
-    if (next.kind === 'fill') wanted.push(next.fill);
+    if (next.kind === 'failed') {
+      draft.failed = true;
+      if (runsForEver) holds.push({ index, slot, live: null });
+    }
+    if (next.kind !== 'fill') continue;
+    wanted.push(next.fill);
+    holds.push({ index, slot, live: null });
   }
-  steady &&= wanted.length === 0;
   if (wanted.length > 0) draft.open = true;
   const room = group.parallelism === null ? wanted.length : Math.max(0, group.parallelism - busy);
   const fills = group.gang ? together(wanted, leaving) : dueFirst(wanted, view.nowMs).slice(0, room);
   for (const fill of fills) offer(view, group, fill, draft);
-  replaceDisplaced(view, group, table, { sameWork, steady, runsForEver }, draft);
+  replaceDisplaced(view, group, displaced, { holds, runsForEver, sameWork }, draft);
 }
 
 /**
@@ -100,36 +107,105 @@ function scaleDown(table: ReadonlyMap<number, Slot>, group: Group, draft: Evalua
   }
 }
 
+/** An allocation that is to be replaced where it is; `atOnce`: whatever the others do. */
+export interface Displaced {
+  readonly live: LiveAllocation;
+  readonly stop: Stop;
+  readonly atOnce: boolean;
+  readonly byVersion: boolean;
+}
+
+/** What no longer runs as, or where, its group is to run, by allocation. */
+export function displacedIn(
+  view: JobView,
+  group: Group,
+  table: ReadonlyMap<number, Slot>,
+  state: { readonly sameWork: (version: number) => boolean; readonly runsForEver: boolean },
+  draft: EvaluationDraft,
+): ReadonlyMap<string, Displaced> {
+  const displaced = new Map<string, Displaced>();
+  if (table.size === 0) return displaced;
+  const isSystem = view.record.job.type === 'system';
+  const misplaced = isSystem ? NONE : misplacedOf(view, group);
+  for (const [index, slot] of [...table].sort((a, b) => a[0] - b[0])) {
+    if (!isSystem && index >= group.count) continue;
+    for (const live of slot.live) {
+      const why = displacedBy(view, group, live, { ...state, misplaced }, draft);
+      if (why !== null) displaced.set(live.allocation.id, { ...why, live });
+    }
+  }
+  return displaced;
+}
+
+/** A slot for which a roll-out waits; `live`: for what is there, null: for another allocation. */
+export interface Hold {
+  readonly index: number;
+  readonly slot: Slot | undefined;
+  readonly live: LiveAllocation | null;
+}
+
 /**
- * Stops allocations of an old version, on a lost host, on one where the group may no longer run, or on a draining one. One on a lost host is replaced at once. The
- * others of a service are stopped one at a time, the next only when all slots run: a version that does not start stops
- * its own roll-out (S3.24). An allocation that does not run is stopped at once.
+ * Does the slot hold a roll-out up? What is to be replaced itself counts as up while it runs; anything else must have run for
+ * a while without a restart, so that a version that does not stay up stops its own roll-out (S3.24).
+ * @returns null: it does not
+ */
+export function holdIn(
+  view: JobView,
+  group: Group,
+  slot: Slot,
+  displaced: ReadonlyMap<string, Displaced>,
+  draft: EvaluationDraft,
+): { readonly live: LiveAllocation | null } | null {
+  const live = slot.live.find(({ allocation }) => allocation.desired === 'run');
+  if (live === undefined) return { live: null };
+  if (displaced.has(live.allocation.id)) return isRunning(live) ? null : { live };
+  // Nothing to roll out: nobody waits, and no timer is needed.
+  if (displaced.size === 0) return null;
+  const leftMs = unprovenMs(view, group, live);
+  if (leftMs === 0) return null;
+  if (leftMs !== null) draft.nextAtMs = earlier(draft.nextAtMs, view.nowMs + leftMs);
+  return { live };
+}
+
+/**
+ * Stops allocations of an old version, on a lost host, on one where the group may no longer run, or on a draining one. One on
+ * a lost host is replaced at once. The others of a service are stopped one at a time, what does not serve first, and the next
+ * only when no slot holds that up. An allocation that does not run is stopped at once.
  */
 export function replaceDisplaced(
   view: JobView,
   group: Group,
-  table: ReadonlyMap<number, Slot>,
+  displaced: ReadonlyMap<string, Displaced>,
   state: {
-    readonly sameWork: (version: number) => boolean;
-    readonly steady: boolean;
+    readonly holds: readonly Hold[];
     readonly runsForEver: boolean;
+    readonly sameWork: (version: number) => boolean;
   },
   draft: EvaluationDraft,
 ): void {
-  if (table.size === 0) return;
-  const misplaced = view.record.job.type === 'system' ? NONE : misplacedOf(view, group);
-  let turn = state.steady;
-  for (const [index, slot] of [...table].sort((a, b) => a[0] - b[0])) {
-    if (view.record.job.type !== 'system' && index >= group.count) continue;
-    for (const live of slot.live) {
-      const why = displacedBy(view, group, live, { ...state, misplaced }, draft);
-      if (why === null) continue;
-      const goesNow = why.atOnce || !state.runsForEver || !isRunning(live);
-      if (!goesNow && !turn) continue;
-      if (!goesNow) turn = false;
-      draft.stops.push(why.stop);
-    }
+  const inTurn: Displaced[] = [];
+  for (const one of displaced.values()) {
+    if (one.atOnce || !state.runsForEver || !isRunning(one.live)) draft.stops.push(one.stop);
+    else inTurn.push(one);
   }
+  const isDown = ({ live }: Displaced): boolean => live.report === null || !isUp(live.report);
+  const next = inTurn.find(isDown) ?? inTurn[0];
+  if (next !== undefined && state.holds.length === 0) draft.stops.push(next.stop);
+  const outdated = [...displaced.values()].filter((one) => one.byVersion).length;
+  if (outdated === 0) return;
+  const [hold] = state.holds;
+  const waitsFor = hold === undefined ? null : whyHeld(view, group, hold, state.sameWork);
+  draft.rollouts.push({ group: group.name, version: view.record.version, outdated, waitsFor });
+}
+
+function whyHeld(
+  view: JobView,
+  group: Group,
+  { index, slot, live }: Hold,
+  sameWork: (version: number) => boolean,
+): string {
+  if (live !== null) return holdOf(view, group, live);
+  return holdOfVacant(view, group, index, slot, sameWork);
 }
 
 function displacedBy(
@@ -142,28 +218,28 @@ function displacedBy(
     readonly misplaced: ReadonlySet<string>;
   },
   draft: EvaluationDraft,
-): { readonly stop: Stop; readonly atOnce: boolean } | null {
+): Omit<Displaced, 'live'> | null {
   const { allocation } = live;
   if (allocation.desired !== 'run') return null;
   const condition = view.hostCondition(allocation.host);
   if (condition.state === 'lost') {
     // Without the policy it stays, and is shown as lost (S0.1).
     if (!group.reschedule.onHostLost || view.record.job.type === 'system') return null;
-    return { stop: { allocation, mode: 'stop', cause: CAUSES.hostLost }, atOnce: true };
+    return { stop: { allocation, mode: 'stop', cause: CAUSES.hostLost }, atOnce: true, byVersion: false };
   }
   if (!state.sameWork(allocation.jobVersion)) {
     const cause = `${CAUSES.version} ${String(view.record.version)}`;
-    return { stop: { allocation, mode: 'stop', cause }, atOnce: false };
+    return { stop: { allocation, mode: 'stop', cause }, atOnce: false, byVersion: true };
   }
   if (state.misplaced.has(allocation.id))
-    return { stop: { allocation, mode: 'stop', cause: CAUSES.notMatching }, atOnce: false };
+    return { stop: { allocation, mode: 'stop', cause: CAUSES.notMatching }, atOnce: false, byVersion: false };
   if (condition.state !== 'draining') return null;
   const late = condition.drainDeadlineMs !== null && view.nowMs >= condition.drainDeadlineMs;
   const stop: Stop = { allocation, mode: 'stop', cause: CAUSES.draining };
-  if (late) return { stop, atOnce: true };
+  if (late) return { stop, atOnce: true, byVersion: false };
   draft.nextAtMs = earlier(draft.nextAtMs, condition.drainDeadlineMs);
   // A batch task may end by itself before the deadline; a service never does.
-  return state.runsForEver ? { stop, atOnce: false } : null;
+  return state.runsForEver ? { stop, atOnce: false, byVersion: false } : null;
 }
 
 export function isRunning(live: LiveAllocation): boolean {

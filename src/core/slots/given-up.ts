@@ -26,7 +26,8 @@ export function givenUpAtMs(eligibility: Eligibility | undefined, orphanMs: numb
  * with the intent.
  */
 export function isGivenUp({ allocation }: LiveAllocation, host: HostCondition, nowMs: number): boolean {
-  if (host.state !== 'lost' || allocation.intent !== undefined || allocation.yields !== undefined) return false;
+  if (host.state !== 'lost' || allocation.intent !== undefined || allocation.yields !== undefined)
+    return false;
   if (host.isRemoved === true) return true;
   const atMs = host.givenUpAtMs ?? null;
   return allocation.desired !== 'run' && atMs !== null && nowMs >= atMs;

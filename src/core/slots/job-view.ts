@@ -15,6 +15,8 @@ export interface JobView {
   readonly hostCondition: (host: string) => HostCondition;
   /** The record of a host; undefined: it is not registered. */
   readonly hostOf: (host: string) => Host | undefined;
+  /** For how long it has run without a restart, as far as is known; asked of what is up now. */
+  readonly upForMs: (live: LiveAllocation) => number;
   /** For `system` jobs: the hosts that satisfy the group's constraints. */
   readonly matching: (group: Group) => readonly MatchingHost[];
   readonly nowMs: number;
@@ -72,10 +74,22 @@ export interface Evaluation {
   readonly givenUp: readonly LiveAllocation[];
   /** Waited longer than the group allows; each gets an outcome. */
   readonly unplaceable: readonly Fill[];
+  /** Of groups with allocations that an update is to replace. */
+  readonly rollouts: readonly Rollout[];
   /** When to evaluate again without a change; null: not before a change. */
   readonly nextAtMs: number | null;
   /** Set when no allocation is left and none is wanted. */
   readonly finished: 'complete' | 'failed' | 'stopped' | null;
+}
+
+/** The roll-out of one group: allocations of another version than the present one, which does not run the same. */
+export interface Rollout {
+  readonly group: string;
+  readonly version: number;
+  /** How many are still to be replaced. */
+  readonly outdated: number;
+  /** Why the next one is not replaced yet, for people; null: it is. */
+  readonly waitsFor: string | null;
 }
 
 /** Why a scheduler ended an allocation; the value of `cause` begins with one of these. */
@@ -101,6 +115,7 @@ export interface EvaluationDraft {
   readonly fills: Fill[];
   readonly stops: Stop[];
   readonly unplaceable: Fill[];
+  readonly rollouts: Rollout[];
   nextAtMs: number | null;
   /** Some slot is neither complete nor failed for good. */
   open: boolean;

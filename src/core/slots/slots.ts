@@ -10,6 +10,7 @@
  * - `counted-slots.ts`: the rules of service and batch groups
  * - `system-slots.ts`: the rules of system jobs, one allocation a host
  * - `reschedule.ts`: failures, attempts and delays
+ * - `rollout.ts`: when an allocation counts as up, and why an update waits
  * - `misplaced.ts`: what no longer runs where its group may run
  * - `given-up.ts`: when an allocation on a lost host is released without the host's word
  * - `outcomes.ts`: the final record of an allocation, and which records may go
@@ -29,6 +30,7 @@ export function evaluate(view: JobView): Evaluation {
     fills: [],
     stops: [],
     unplaceable: [],
+    rollouts: [],
     nextAtMs: null,
     open: false,
     failed: false,
@@ -44,8 +46,17 @@ export function evaluate(view: JobView): Evaluation {
     }
   }
   const givenUp = giveUp(view, releases, draft);
-  const { fills, stops, unplaceable, nextAtMs } = draft;
-  return { fills, stops, releases, givenUp, unplaceable, nextAtMs, finished: finishedAs(view, draft) };
+  const { fills, stops, unplaceable, rollouts, nextAtMs } = draft;
+  return {
+    fills,
+    stops,
+    releases,
+    givenUp,
+    unplaceable,
+    rollouts,
+    nextAtMs,
+    finished: finishedAs(view, draft),
+  };
 }
 
 function giveUp(

@@ -1,7 +1,8 @@
 import type { Group } from '../cell/job.ts';
 import type { Slot } from './slot-table.ts';
 import { nextOf, sameWorkAs, slotTable, vacantInMs } from './slot-table.ts';
-import { isRunning, offer, replaceDisplaced } from './counted-slots.ts';
+import type { Hold } from './counted-slots.ts';
+import { displacedIn, holdIn, offer, replaceDisplaced } from './counted-slots.ts';
 import type { JobView, EvaluationDraft } from './job-view.ts';
 import { CAUSES } from './job-view.ts';
 
@@ -18,14 +19,15 @@ export function evaluateSystem(view: JobView, group: Group, draft: EvaluationDra
   leaveOthers(view, table, new Set(matching.map(({ host }) => host)), draft);
   const held = new Set<string>();
   const taken = new Set<number>();
-  let steady = true;
+  const displaced = displacedIn(view, group, table, { sameWork, runsForEver: true }, draft);
+  const holds: Hold[] = [];
   for (const [index, slot] of table) {
     if (vacantInMs(view, slot) === 0) continue;
     taken.add(index);
-    for (const live of slot.live) {
-      held.add(live.allocation.host);
-      if (view.hostCondition(live.allocation.host).state === 'ready') steady &&= isRunning(live);
-    }
+    for (const live of slot.live) held.add(live.allocation.host);
+    const isReady = slot.live.some(({ allocation }) => view.hostCondition(allocation.host).state === 'ready');
+    const hold = isReady ? holdIn(view, group, slot, displaced, draft) : null;
+    if (hold !== null) holds.push({ index, slot, live: hold.live });
   }
   const before = indexesByHost(table);
   const nextFree = freeIndexes(taken, new Set(before.values()));
@@ -41,10 +43,10 @@ export function evaluateSystem(view: JobView, group: Group, draft: EvaluationDra
       sameWork,
     });
     if (next.kind !== 'fill') continue;
-    steady = false;
+    holds.push({ index, slot, live: null });
     offer(view, { ...group, waitMaxMs: null }, { ...next.fill, avoidHosts: [], host }, draft);
   }
-  replaceDisplaced(view, group, table, { sameWork, steady, runsForEver: true }, draft);
+  replaceDisplaced(view, group, displaced, { holds, runsForEver: true, sameWork }, draft);
 }
 
 /** The slot without what happened in it on other hosts. */

@@ -80,6 +80,7 @@ function buildGroup(name: string, file: GroupFile, type: JobType): Group {
     },
     deadlineMs: file.deadline ?? null,
     ...(file.disconnect === undefined ? {} : { stopAfterDisconnectMs: file.disconnect.stopAfter }),
+    ...(file.update?.minHealthy === undefined ? {} : { minHealthyMs: file.update.minHealthy }),
     waitMaxMs: file.waitMax ?? null,
   };
 }

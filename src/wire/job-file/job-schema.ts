@@ -121,6 +121,16 @@ export const groupFields = {
     }),
     'What its host does when it is cut off from the cell. Default: it runs on.',
   ),
+  update: optional(
+    z.strictObject({
+      minHealthy: optional(
+        duration('0'),
+        'How long an allocation must run without a restart until the next is replaced. Default 10s.',
+        '10s',
+      ),
+    }),
+    'How a new version takes the place of the old one: one allocation at a time.',
+  ),
   waitMax: optional(
     duration('more'),
     'How long it may wait for a place before the job fails. Default for ever.',

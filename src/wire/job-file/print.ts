@@ -66,6 +66,9 @@ function groupToFile(group: Group, system: boolean): Record<string, unknown> {
     ...(group.stopAfterDisconnectMs === undefined
       ? {}
       : { disconnect: { stopAfter: formatDuration(group.stopAfterDisconnectMs) } }),
+    ...(group.minHealthyMs === undefined
+      ? {}
+      : { update: { minHealthy: formatDuration(group.minHealthyMs) } }),
     ...(group.waitMaxMs === null ? {} : { waitMax: formatDuration(group.waitMaxMs) }),
   };
 }

@@ -62,8 +62,7 @@ const SYNONYMS: Readonly<Record<string, string>> = {
 
 /** Keys that are planned, or refused for good. */
 const UNSUPPORTED: Readonly<Record<string, string>> = {
-  update: 'replacing a running version step by step comes later; stop the job and run the new file',
-  health: 'health checks come later; a task counts as running when its process does',
+  health: 'health checks come later; a task counts as up when it ran for update.minHealthy without a restart',
   replaceAfter: 'write reschedule: { onHostLost: true } to replace what ran on a lost host',
   ttlAfterFinished: 'ended jobs are kept for the time the cell is set to',
   success: 'a group succeeds when all of its allocations do',
@@ -73,8 +72,8 @@ const UNSUPPORTED: Readonly<Record<string, string>> = {
   cron: 'start it from cron with `moorage run FILE`',
   dependsOn: 'run the second file when `moorage wait` has seen the first end',
   secrets: 'give the task a file that only the host can read',
-  maxSurge: 'replacing a running version step by step comes later',
-  canary: 'replacing a running version step by step comes later',
+  maxSurge: 'an update stops one allocation before it starts the next',
+  canary: 'an update replaces one allocation at a time, and stops when one does not stay up',
 };
 
 type Level = 'job' | 'group' | 'task';

@@ -74,6 +74,7 @@ const group = z.looseObject({
   }),
   deadlineMs: whole.nullable(),
   stopAfterDisconnectMs: z.exactOptional(whole),
+  minHealthyMs: z.exactOptional(whole),
   waitMaxMs: whole.nullable(),
 });
 

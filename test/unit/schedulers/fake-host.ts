@@ -82,6 +82,13 @@ export class FakeHost {
     this.#set({ ...report, state, released, reason: state, exit: { code: state === 'complete' ? 0 : 1 } });
   }
 
+  /** Its report changes in some parts. */
+  change(id: string, part: Partial<AllocationReport>): void {
+    const report = this.reports.get(id);
+    if (report === undefined) throw new Error(`${this.id} has no ${id}`);
+    this.#set({ ...report, ...part });
+  }
+
   endAll(state: ObservedState): void {
     for (const report of this.running) this.end(report.id, state);
   }

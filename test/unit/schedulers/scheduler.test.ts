@@ -1,6 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Attempt, AttemptReply, CellStore, Follower, Following } from '../../../src/ports/cell-store.ts';
 import { StoreError } from '../../../src/ports/cell-store.ts';
+import { SchedulerClient } from '../../../src/clients/scheduler-client.ts';
+import { roleCodec } from '../../../src/wire/records/records.ts';
 import { AVOID_MS } from '../../../schedulers/hosts/starter.ts';
 import { withCalls } from '../../support/changed-store.ts';
 import { CellWorld, keys, makeJob } from './cell-world.ts';
@@ -276,7 +278,8 @@ describe('schedulers on a cell in memory', () => {
   it('S1.21 what ran on a removed host is given up and its slot filled, also without onHostLost', async () => {
     const host = await world.host('h1');
     await world.scheduler({ id: 'service-1', kind: 'service' });
-    await world.submit(makeJob('web', { type: 'service' }, { count: 1 }));
+    const reschedule = { attempts: null, delayMs: 0, delayMaxMs: 0, onHostLost: false };
+    await world.submit(makeJob('web', { type: 'service' }, { count: 1, reschedule }));
     await world.until(() => host.running.length === 1, 'the service');
     await host.close();
     const other = await world.host('h2');
@@ -344,6 +347,31 @@ describe('schedulers on a cell in memory', () => {
     await world.submit(makeJob('web', { type: 'service' }, { count: 3 }, 600), 3);
     await world.clock.advance(30_000);
     expect(world.running().filter(({ jobVersion }) => jobVersion === 2)).toHaveLength(2);
+    lawsHold();
+  });
+
+  it('S3.24 a version that does not stay up replaces one allocation and no more, and why says so', async () => {
+    for (const id of ['h1', 'h2', 'h3']) await world.host(id);
+    await world.scheduler({ id: 'service-1', kind: 'service' });
+    await world.submit(makeJob('web', { type: 'service' }, { count: 3 }), 1);
+    await world.until(() => world.running().length === 3, 'version 1');
+    await world.submit(makeJob('web', { type: 'service' }, { count: 3, minHealthyMs: 3_000 }, 500), 2);
+    const fresh = () => world.running().filter(({ jobVersion }) => jobVersion === 2);
+    await world.until(() => fresh().length === 1, 'the first of version 2');
+    for (let restarts = 1; restarts <= 20; restarts++) {
+      const [report] = fresh();
+      if (report === undefined) throw new Error('it is gone');
+      world.hosts.get(report.host)?.change(report.id, { restarts });
+      await world.clock.advance(2_000);
+    }
+    expect(fresh()).toHaveLength(1);
+    const [address = ''] = world.under(keys.roles).map((entry) => roleCodec.decode(entry.value).address);
+    const why = await new SchedulerClient(world.network.client('test')).why(address, 'default', 'web');
+    expect(why?.summary).toMatch(
+      /^web: updating: 2 still to be replaced by version 2; waits: web\[\d\] was restarted 20 times/,
+    );
+    // What runs long enough in the end lets it go on.
+    await world.until(() => fresh().length === 3, 'version 2');
     lawsHold();
   });
 

@@ -43,6 +43,9 @@ describe('what is given up on a lost host', () => {
     expect(givenUpOutcome(allocation, ended, 9_000)).toMatchObject({ state: 'complete', exit: { code: 0 } });
     const lastHeard = [null, reportOf('h1', 'a1')];
     for (const report of lastHeard)
-      expect(givenUpOutcome(allocation, report, 9_000)).toMatchObject({ state: 'lost', exit: { lost: GIVEN_UP } });
+      expect(givenUpOutcome(allocation, report, 9_000)).toMatchObject({
+        state: 'lost',
+        exit: { lost: GIVEN_UP },
+      });
   });
 });

@@ -39,6 +39,7 @@ class SlotModel {
       versions: this.versions,
       hostCondition: (host) => ({ state: this.lost.has(host) ? 'lost' : 'ready', drainDeadlineMs: null }),
       hostOf: () => undefined,
+      upForMs: () => Infinity,
       matching: () => HOSTS.map((host) => ({ host, ready: !this.lost.has(host) })),
       nowMs: this.nowMs,
     };

@@ -67,6 +67,7 @@ function view(job: Job, part: Partial<JobView> = {}): JobView {
     versions: new Map([[1, job]]),
     hostCondition: () => ({ state: 'ready', drainDeadlineMs: null }),
     hostOf: () => undefined,
+    upForMs: () => Infinity,
     matching: () => [],
     nowMs: 10_000,
     ...part,
@@ -74,6 +75,7 @@ function view(job: Job, part: Partial<JobView> = {}): JobView {
 }
 
 const running = (of: Allocation): LiveAllocation => ({ allocation: of, report: report(of) });
+const RESTART = { attempts: 9, windowMs: 1_000, delayMs: 0, on: 'always' } as const;
 const BACKOFF = { attempts: null, delayMs: 1_000, delayMaxMs: 8_000, onHostLost: false };
 
 describe('slots', () => {
@@ -183,6 +185,55 @@ describe('slots', () => {
     const todo = evaluate(view(after, { record, versions, live: [running(allocation('a1'))] }));
     expect(todo.stops).toEqual([]);
     expect(todo.fills).toMatchObject([{ index: 1 }]);
+  });
+
+  it('S3.24 an update goes on only past what has run long enough without a restart, and says what it waits for', () => {
+    const before = makeJob('service', { count: 3, restart: RESTART });
+    const after = makeJob('service', { count: 3, minHealthyMs: 5_000 });
+    const old = [1, 2].map((index) => running(allocation(`a${String(index)}`, { index })));
+    const fresh = allocation('b0', { index: 0, jobVersion: 2, attempt: 2 });
+    const todo = (first: LiveAllocation | null, upMs: number, more: Partial<JobView> = {}) =>
+      evaluate(
+        view(after, {
+          record: { job: after, version: 2, desired: 'run', submittedAtMs: 0 },
+          ...{ versions: new Map([[1, before]]), live: first === null ? old : [first, ...old] },
+          ...{ upForMs: ({ allocation: { id } }) => (id === 'b0' ? upMs : 0), ...more },
+        }),
+      );
+    const young = todo(running(fresh), 2_000);
+    expect(young).toMatchObject({ stops: [], nextAtMs: 13_000 });
+    expect(young.rollouts).toEqual([
+      {
+        ...{ group: 'foo', version: 2, outdated: 2 },
+        waitsFor: 'foo[0] has run for 2 s and must run for 5 s without a restart',
+      },
+    ]);
+    expect(todo(running(fresh), 5_000).stops).toMatchObject([{ allocation: { id: 'a1' } }]);
+    expect(todo(running(fresh), 5_000).rollouts).toMatchObject([{ outdated: 2, waitsFor: null }]);
+    // Between two tries it is `running`, with the exit of the last one.
+    const tasks = { foo: { state: 'running', exit: { code: 1 }, restarts: 2 } } as const;
+    const loops = { allocation: fresh, report: report(fresh, { restarts: 2, tasks }) };
+    expect(todo(loops, 60_000)).toMatchObject({ stops: [], nextAtMs: null });
+    expect(todo(loops, 60_000).rollouts[0]?.waitsFor).toBe(
+      'foo[0] was restarted 2 times, the last time after exit code 1; it must run for 5 s without a restart',
+    );
+    const ended = outcome({ jobVersion: 2, attempt: 2, reason: 'foo: exit code 1' });
+    const gone = todo(null, 0, { outcomes: [ended] });
+    expect(gone.stops).toEqual([]);
+    expect(gone.rollouts[0]?.waitsFor).toBe('foo[0] failed: foo: exit code 1');
+  });
+
+  it('S3.24 an old version that does not stay up does not hold its own replacement up', () => {
+    const before = makeJob('service', { count: 2 });
+    const after = makeJob('service', { count: 2, restart: RESTART });
+    const tasks = { foo: { state: 'running', exit: { code: 1 }, restarts: 2 } } as const;
+    const [one, two] = [allocation('a0'), allocation('a1', { index: 1 })];
+    const live = [running(one), { allocation: two, report: report(two, { restarts: 9, tasks }) }];
+    const record = { job: after, version: 2, desired: 'run', submittedAtMs: 0 } as const;
+    const { stops } = evaluate(
+      view(after, { record, versions: new Map([[1, before]]), live, upForMs: () => 0 }),
+    );
+    expect(stops).toMatchObject([{ allocation: { id: 'a1' } }]);
   });
 
   it('a change of labels or constraints moves only what no longer runs where it may, one at a time', () => {

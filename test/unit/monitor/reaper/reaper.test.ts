@@ -117,7 +117,7 @@ describe('reaper', () => {
     await pass(250, others);
     expect(await world.eligibilityOf('h1')).toMatchObject({ state: 'lost' });
     expect(monitor.state.copy.allocations.size).toBe(1);
-    await pass(60, others);
+    await pass(100, others);
     await until(() => monitor.state.copy.allocations.size === 0);
     expect([...monitor.state.copy.outcomes.rows()][0]?.[1].value).toMatchObject({ state: 'lost' });
   });

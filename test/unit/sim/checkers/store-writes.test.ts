@@ -381,6 +381,7 @@ describe('I18 hosts that are declared lost', () => {
 
   it('I18 accepts a crowd that is declared lost late and one by one, and none of it all at once', () => {
     const crowd = ['host-1', 'host-2', 'host-3'];
+    run = new HandRun([...crowd, 'host-4']);
     for (const host of crowd) run.drop(null, KEYS.aliveOf(host));
     run.nowMs += 90_000;
     for (const host of crowd) {
@@ -392,6 +393,7 @@ describe('I18 hosts that are declared lost', () => {
 
   it('I18 a crowd declared lost all at once', () => {
     const crowd = ['host-1', 'host-2', 'host-3'];
+    run = new HandRun([...crowd, 'host-4']);
     for (const host of crowd) run.drop(null, KEYS.aliveOf(host));
     run.nowMs += 90_000;
     for (const host of crowd) run.verdict(host, 'lost', 1);
