@@ -27,7 +27,7 @@ export interface MonitorState extends MonitorContext {
   readonly eligibility: EligibilityWriter;
   readonly silentHosts: SilentHosts;
   /** When the host is declared lost; null: its session is there, or it is lost already. */
-  verdictOf(host: string): ComingVerdict | null;
+  readonly verdictOf: (host: string) => ComingVerdict | null;
   readonly relay: ReportRelay;
   readonly logs: LogRelay;
   readonly events: EventLog;

@@ -215,6 +215,7 @@ describe('the house is in order', () => {
       .filter(([, text]) => text.includes("kind: 'delete'"))
       .map(([file]) => file);
     expect(deleting.sort()).toEqual([
+      'monitor/hosts/removed-hosts.ts', // hosts that an operator removed
       'monitor/limits/quotas.ts', // what namespaces may use no longer
       'monitor/limits/shared-resources.ts', // what hosts share no longer
       'monitor/reaper/retention.ts', // jobs, runs and outcomes past retention

@@ -196,7 +196,8 @@ monitor/api/health-routes.ts store.read monitor:meta
 monitor/api/requests.ts store.read monitor:jobs
 monitor/events/scheduler-events.ts http.stream monitor:get.events
 monitor/hosts/eligibility.ts store.attempt monitor:eligibility+ledger
-monitor/hosts/eligibility.ts store.read*2 monitor:eligibility+ledger
+monitor/hosts/eligibility.ts store.read*2 monitor:alive+eligibility+ledger
+monitor/hosts/removed-hosts.ts store.attempt monitor:hosts
 monitor/jobs/bulk-writes.ts store.attempt monitor:jobs+versions
 monitor/jobs/bulk-writes.ts store.read monitor:jobs
 monitor/jobs/job-writes.ts store.attempt monitor:jobs,jobs+versions
@@ -271,6 +272,7 @@ arbiter GET /metrics
 arbiter GET /readyz
 arbiter GET /v1/grants
 arbiter POST /v1/tickets
+monitor DELETE /v1/hosts/:host
 monitor DELETE /v1/quotas/:namespace
 monitor DELETE /v1/shared/:name
 monitor GET /livez

@@ -6,6 +6,7 @@ import { OwnedJob } from '../../../../schedulers/state/owned-job.ts';
 import { Placer } from '../../../../schedulers/decide/placer.ts';
 import type { Allocation } from '../../../../src/core/cell/allocation.ts';
 import { CellState } from '../../../../src/core/cell-state/cell-state.ts';
+import { ManualClock } from '../../../support/manual-clock.ts';
 import { amounts, makeHost } from '../../core/placement/placement-fixtures.ts';
 import { seededRandom } from '../../../../src/core/random/random.ts';
 import { compileOptions } from '../../../../schedulers/policies/options.ts';
@@ -34,7 +35,7 @@ it('I53 an unrecorded allocation fills its slot, and its host counts for `distin
   const term = {
     cell: { state, condition: () => ({ state: 'ready', drainDeadlineMs: null }) },
     options: compileOptions({ id: 'batch-1', kind: 'batch' }),
-    world: { random: seededRandom(1) },
+    world: { random: seededRandom(1), clock: new ManualClock() },
   } as unknown as Term;
   const job = partlyUnrecorded();
   // It says what should change and begins none of it, so it needs no other part.

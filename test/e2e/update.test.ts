@@ -1,0 +1,83 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { JobStatus } from '../../src/wire/api/monitor-api.ts';
+import type { DevCellProcess } from '../support/cli.ts';
+import { runCli, startDevCell, testFolder } from '../support/cli.ts';
+
+const folder = testFolder();
+const COUNT = 3;
+let cell: DevCellProcess;
+
+const moorage = (...args: readonly string[]) => runCli(args, { cwd: folder.path });
+const status = async (): Promise<JobStatus> =>
+  JSON.parse((await moorage('status', 'web', '-o', 'json')).stdout) as JobStatus;
+
+beforeAll(async () => {
+  cell = await startDevCell(folder.path, ['--hosts', '2', '--monitors', '1']);
+});
+afterAll(async () => {
+  expect((await cell.stop()).code).toBe(0);
+  folder[Symbol.dispose]();
+});
+
+async function submit(script: string, more: object = {}): Promise<void> {
+  const file = join(folder.path, 'web.yaml');
+  const job = { name: 'web', type: 'service', count: COUNT, script, update: { minHealthy: '2s' }, ...more };
+  writeFileSync(file, JSON.stringify(job));
+  expect((await moorage('run', '-d', file)).stderr).toBe('');
+}
+
+/** Asks again and again; the test's own time limit ends it. */
+async function until(holds: (found: JobStatus) => boolean): Promise<JobStatus> {
+  for (;;) {
+    const found = await status();
+    if (holds(found)) return found;
+  }
+}
+
+const runningOf = ({ allocations }: JobStatus, version: number): number =>
+  allocations.filter(
+    ({ allocation, report }) => allocation.jobVersion === version && report?.state === 'running',
+  ).length;
+
+describe('a new version of a service', () => {
+  it('S3.24 one that does not stay up replaces one of three, why says so, and a good one goes on from there', async () => {
+    await submit('sleep 1000');
+    await until((found) => runningOf(found, 1) === COUNT);
+    await submit('sleep 1; exit 7', { restart: { attempts: 2, delay: '500ms' } });
+    // It was restarted as often as it may be, and its next try waits for its delay.
+    const failed = await until(({ outcomes }) =>
+      outcomes.some(({ jobVersion, state }) => jobVersion === 2 && state === 'failed'),
+    );
+    expect(runningOf(failed, 1)).toBe(COUNT - 1);
+    const why = (await moorage('why', 'web')).stdout;
+    expect(why).toMatch(/web: updating: 2 still to be replaced by version 2; waits: web\[0\]/);
+    expect((await moorage('status', 'web')).stdout).toMatch(/update of web: 2 still to be replaced/);
+    await submit('sleep 2000');
+    const done = await until((found) => runningOf(found, 3) === COUNT);
+    expect(
+      done.outcomes.filter(({ jobVersion, state }) => jobVersion === 1 && state === 'killed'),
+    ).toHaveLength(COUNT);
+    expect((await moorage('why', 'web')).stdout).toContain('3 run, nothing waits');
+  });
+
+  it('a change of labels or constraints that all still meet restarts nothing', async () => {
+    const before = await until((found) => runningOf(found, 3) === COUNT);
+    await submit('sleep 2000', { labels: { team: 'web' }, constraints: ['host.os == linux'] });
+    const after = await until(({ summary }) => summary.version === 4);
+    const idsOf = ({ allocations }: JobStatus) => allocations.map(({ allocation }) => allocation.id).sort();
+    expect(idsOf(after)).toEqual(idsOf(before));
+    await submit('sleep 2000', { constraints: ['host.id == host-1'] });
+    const moved = await until(
+      ({ allocations, summary }) =>
+        summary.version === 5 &&
+        allocations.length === COUNT &&
+        allocations.every(
+          ({ allocation, report }) => allocation.host === 'host-1' && report?.state === 'running',
+        ),
+    );
+    const stayed = before.allocations.filter(({ allocation }) => allocation.host === 'host-1');
+    expect(idsOf(moved)).toEqual(expect.arrayContaining(stayed.map(({ allocation }) => allocation.id)));
+  });
+});
