@@ -4,13 +4,14 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { prepare } from './prepare.mjs';
 
-const folder = join(prepare(), 'dist', 'bench');
+const root = prepare();
+const folder = join(root, 'bench');
 const [name, ...rest] = process.argv.slice(2);
 // Each room holds some benches and what they share; only a bench reads options.
 const benches = new Map(
   readdirSync(folder, { recursive: true })
-    .filter((file) => file.endsWith('.js') && readFileSync(join(folder, file), 'utf8').includes('= flagsOf('))
-    .map((file) => [basename(file, '.js'), join(folder, file)])
+    .filter((file) => file.endsWith('.ts') && readFileSync(join(folder, file), 'utf8').includes('= flagsOf('))
+    .map((file) => [basename(file, '.ts'), join(root, 'dist', 'bench', file.replace(/\.ts$/, '.js'))])
     .sort(),
 );
 const file = benches.get(name);

@@ -10,11 +10,13 @@ import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
-import ts from 'typescript';
+import { bundle } from './build.mjs';
 import { prepare } from './prepare.mjs';
 
 /** How many runs of the unchanged sources must hold first. */
 const CLEAN_SEEDS = 40;
+/** The program that runs worlds and says what is broken. */
+const SUITE = 'sim/mutants/main';
 const root = prepare();
 let folder;
 const { positionals, values } = parseArgs({
@@ -81,7 +83,7 @@ async function holdsUnchanged() {
 /** A bug is found when one of the invariants is broken that it is meant to break; whatever else it breaks on the way. */
 async function judge(mutant) {
   const result = await look(mutant.name, {
-    hook: hookFor(mutant),
+    program: await planted(mutant),
     ...{ theme: mutant.theme, first: values.first, seeds: values.seeds, seconds: values.seconds },
     ...(seeds[mutant.name] === undefined ? {} : { known: seeds[mutant.name] }),
     wanted: mutant.breaks.join(','),
@@ -139,14 +141,14 @@ function say(name, { seeds, seconds: took }, what) {
 }
 
 /**
- * Runs the suite in a process of its own, with the mutant's file in place of the built one.
+ * Runs the suite in a process of its own.
  * @param name whose process it is
+ * @param options of the suite; `program` stands in the place of the built one
  * @returns what it printed; null: it broke down, which is printed
  */
-async function look(name, { hook, ...options }) {
+async function look(name, { program = join(root, 'dist', `${SUITE}.js`), ...options }) {
   const args = [
-    ...(hook === undefined ? [] : ['--import', hook]),
-    join(root, 'dist', 'sim', 'mutants', 'main.js'),
+    program,
     ...Object.entries(options).flatMap(([option, value]) => [`--${option}`, String(value)]),
   ];
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'] });
@@ -170,54 +172,20 @@ function lastErrorIn(text) {
   return lines.findLast((line) => /^\w*Error\b/.test(line)) ?? lines.at(-1) ?? '';
 }
 
-/** A module that makes Node load the changed files instead of the built ones. @returns its URL */
-function hookFor({ name, also = [], ...edit }) {
-  const edits = [edit, ...also];
-  const changed = Object.fromEntries(edits.map((one, at) => [urlOf(one), changedFor(`${name}-${at}`, one)]));
-  const loader = join(folder, `${name}.loader.mjs`);
-  const hook = join(folder, `${name}.hook.mjs`);
-  writeFileSync(
-    loader,
-    `import { readFile } from 'node:fs/promises';
-const changed = new Map(Object.entries(${JSON.stringify(changed)}));
-export async function load(url, context, next) {
-  const path = changed.get(url);
-  if (path === undefined) return next(url, context);
-  return { format: 'module', source: await readFile(path, 'utf8'), shortCircuit: true };
-}
-`,
-  );
-  writeFileSync(
-    hook,
-    `import { register } from 'node:module';\nregister(${JSON.stringify(pathToFileURL(loader).href)});\n`,
-  );
-  return pathToFileURL(hook).href;
-}
-
-/** Of the built file. */
-function urlOf({ file }) {
-  return pathToFileURL(join(root, 'dist', file.replace(/\.ts$/, '.js'))).href;
-}
-
-/** @returns the path of what is loaded in the file's place */
-function changedFor(name, { file, find, replace }) {
-  const source = readFileSync(join(root, file), 'utf8');
-  if (source.split(find).length !== 2) fail(`${name}: its text stands not once in ${file}`);
-  const { outputText } = ts.transpileModule(
-    source.replace(find, () => replace),
-    {
-      fileName: file,
-      compilerOptions: {
-        target: ts.ScriptTarget.ES2023,
-        module: ts.ModuleKind.ESNext,
-        verbatimModuleSyntax: true,
-        rewriteRelativeImportExtensions: true,
-      },
-    },
-  );
-  const changed = join(folder, `${name}.js`);
-  writeFileSync(changed, outputText);
-  return changed;
+/** The suite with the bug in its sources. @returns the path of its program */
+async function planted({ name, also = [], ...edit }) {
+  const dir = join(folder, name);
+  const replaced = new Map();
+  for (const { file, find, replace } of [edit, ...also]) {
+    const source = replaced.get(file) ?? readFileSync(join(root, file), 'utf8');
+    if (source.split(find).length !== 2) fail(`${name}: its text stands not once in ${file}`);
+    replaced.set(
+      file,
+      source.replace(find, () => replace),
+    );
+  }
+  await bundle({ entries: [SUITE], dir, chunks: 'chunks', replaced });
+  return join(dir, `${SUITE}.js`);
 }
 
 function fail(line) {

@@ -73,7 +73,7 @@ function buildIsCurrent() {
   const stamp = join(root, 'dist', '.built');
   if (!existsSync(stamp)) return false;
   const builtMs = statSync(stamp).mtimeMs;
-  const inputs = [...SOURCE_ROOMS, 'tsconfig.json', 'tsconfig.build.json', 'package-lock.json'];
+  const inputs = [...SOURCE_ROOMS, join('scripts', 'build.mjs'), 'package-lock.json'];
   return inputs.every((name) => newestMs(join(root, name)) < builtMs);
 }
 
@@ -89,12 +89,7 @@ function newestMs(path) {
 
 function build() {
   const started = new Date();
-  run(
-    process.execPath,
-    [join('node_modules', 'typescript', 'bin', 'tsc'), '-p', 'tsconfig.build.json'],
-    'build',
-  );
-  run(process.execPath, [join('host-agent', 'native', 'build.mjs')], 'build the shim');
+  run(process.execPath, [join('scripts', 'build.mjs')], 'build');
   const stamp = join(root, 'dist', '.built');
   writeFileSync(stamp, started.toISOString());
   // What was saved while the build ran is newer than the build.

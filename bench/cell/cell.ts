@@ -4,7 +4,7 @@
  *
  * - `k8s-shape.ts` measures the shape of Kubernetes' own scheduler benchmark on it.
  * - `tickets.ts` measures what a ticket costs its arbiter and its host.
- * - `oneoff.ts` measures one-off runs, on a development cell as `moorage dev` makes it.
+ * - `oneoff.ts` measures one-off runs, and `cli.ts` the command line, on a development cell as `moorage dev` makes it.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -15,7 +15,7 @@ const JOBS_A_ROUND = 8;
 const ROUNDS_MAX = 20;
 /** More than half of a development host, so that two do not fit. */
 const CPU_EACH = '2500m';
-const TASK_SECONDS = 0.2;
+const TASK_SECONDS = 0.05;
 const ENDS: ReadonlySet<string> = new Set(['complete', 'failed']);
 
 /**
@@ -39,8 +39,10 @@ export async function collide(options: CollisionOptions): Promise<readonly strin
         (_, n) => `collide-${options.tag}-${String(round)}-${String(n + 1)}`,
       );
       await Promise.all(names.map((name, n) => submit(options, name, n)));
-      await Promise.race([events.until((seen) => allEnded(seen, names)), listened]);
-      const conflict = events.seen.find((event) => event.kind === 'conflict' && event.host === options.host);
+      const isOver = (seen: readonly CellEvent[]): boolean =>
+        allEnded(seen, names) || isWhole(conflictIn(seen, options.host), seen);
+      await Promise.race([events.until(isOver), listened]);
+      const conflict = conflictIn(events.seen, options.host);
       if (conflict !== undefined) return storyOf(conflict, events.seen, round);
     }
   } finally {
@@ -67,14 +69,34 @@ function allEnded(seen: readonly CellEvent[], names: readonly string[]): boolean
   return names.every((name) => ended.has(name));
 }
 
-function storyOf(conflict: CellEvent, seen: readonly CellEvent[], round: number): string[] {
+function conflictIn(seen: readonly CellEvent[], host: string): CellEvent | undefined {
+  return seen.find((event) => event.kind === 'conflict' && event.host === host);
+}
+
+/** The one that lost has found its place too: what follows adds nothing to the story. */
+function isWhole(conflict: CellEvent | undefined, seen: readonly CellEvent[]): boolean {
+  return (
+    conflict !== undefined && winnerOf(conflict, seen) !== undefined && laterOf(conflict, seen) !== undefined
+  );
+}
+
+function winnerOf(conflict: CellEvent, seen: readonly CellEvent[]): CellEvent | undefined {
   const rivals = seen.filter(
     (event) => event.kind === 'placed' && event.host === conflict.host && event.source !== conflict.source,
   );
-  const winner = rivals.filter((event) => event.atMs <= conflict.atMs).at(-1) ?? rivals[0];
-  const later = seen.find(
+  return rivals.filter((event) => event.atMs <= conflict.atMs).at(-1) ?? rivals[0];
+}
+
+/** The loser's placement, when there was room. */
+function laterOf(conflict: CellEvent, seen: readonly CellEvent[]): CellEvent | undefined {
+  return seen.find(
     (event) => event.kind === 'placed' && event.job === conflict.job && event.atMs > conflict.atMs,
   );
+}
+
+function storyOf(conflict: CellEvent, seen: readonly CellEvent[], round: number): string[] {
+  const winner = winnerOf(conflict, seen);
+  const later = laterOf(conflict, seen);
   return [
     `round ${String(round)}: ${String(JOBS_A_ROUND)} jobs of ${CPU_EACH} cpu each, all for ${conflict.host ?? ''}`,
     ...(winner === undefined ? [] : [`won:  ${winner.source} with ${winner.slot ?? winner.job ?? ''}`]),

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { relative } from 'node:path';
-import { undiciClient } from '../../src/adapters/http/client.ts';
+import { nodeClient } from '../../src/adapters/http/node-client.ts';
 import type { Context } from '../command/context.ts';
 import { failedStop } from '../command/exit.ts';
 import { onParentGone } from '../command/parent-gone.ts';
@@ -71,7 +71,7 @@ async function runCell(options: DevOptions, base: string, interrupted: AbortSign
 }
 
 async function show(cell: LocalCell, steps: Steps, interrupted: AbortSignal): Promise<void> {
-  const http = undiciClient();
+  const http = nodeClient();
   try {
     await Promise.race([demonstrate(cell, http, steps), once(interrupted, 'abort')]);
   } finally {

@@ -2,16 +2,16 @@
  * Verbs about jobs, in the order of a job's life:
  *
  * - `validate.ts` checks job files; `explain.ts` prints what their fields mean.
- * - `run-file.ts` submits a file and follows the job; `run-once.ts` runs one command as if it ran here. Both submit
- *   through `while-store-away.ts`, which waits for a store that is away.
+ * - `run-file.ts` submits a file and follows the job; `run-once.ts` runs one command as if it ran here, with the
+ *   job of `one-off-file.ts`. Both submit through `while-store-away.ts`, which waits for a store that is away.
  * - `ps.ts` lists jobs and allocations, `top.ts` what they use; `status.ts` shows one job, `why.ts` why it is not placed.
- * - `stop.ts` stops jobs, `wait.ts` waits for a phase.
+ * - `stop.ts` stops jobs, `wait.ts` waits for a phase, `timeout.ts` reads for how long.
  *
  * `logs`, `exec`, `attach` and `cp`, which stand between `why` and `stop`, are in `cli/tasks`.
  */
 import type { Command } from 'commander';
 import type { RunFileOptions } from './run-file.ts';
-import type { RunOnceOptions } from './run-once.ts';
+import type { RunOnceOptions } from './one-off-file.ts';
 import type { GlobalOptions } from '../command/context.ts';
 import { usageError } from '../command/exit.ts';
 import type { ProgramInput } from '../command/command.ts';

@@ -2,12 +2,12 @@ import type { MonitorClient } from '../../src/clients/monitor-client.ts';
 import type { JobRef } from '../../src/clients/monitor-paths.ts';
 import { jobToFile } from '../../src/wire/job-file/job-file.ts';
 import type { JobStatus, JobSummary } from '../../src/wire/api/monitor-api.ts';
-import { readDuration } from '../../src/wire/values/units.ts';
 import type { Context } from '../command/context.ts';
-import { EXIT, usageError } from '../command/exit.ts';
+import { EXIT } from '../command/exit.ts';
 import { printAnswer } from '../output/output.ts';
 import { clockTime } from '../output/words.ts';
 import { followLogs } from '../tasks/logs.ts';
+import { readTimeout } from './timeout.ts';
 import { readJobFile } from './validate.ts';
 import { whileStoreAway } from './while-store-away.ts';
 
@@ -64,15 +64,6 @@ async function explainUnchanged(
     `job "${name.job}" has ended already (${phase}, version ${String(version)}); the same file does not run it again`,
   );
   context.terminal.err(`next: moorage run --name ${name.job}-2 ${file}   (or change the file)\n`);
-}
-
-export function readTimeout(verb: string, text: string): number {
-  const reading = readDuration(text);
-  if (reading.ok && reading.value > 0) return reading.value;
-  throw usageError(
-    `--timeout: ${reading.ok ? 'must be more than 0' : reading.text}`,
-    `moorage ${verb} --help`,
-  );
 }
 
 async function followJob(

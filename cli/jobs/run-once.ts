@@ -1,8 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { MonitorClient } from '../../src/clients/monitor-client.ts';
 import type { JobRef } from '../../src/clients/monitor-paths.ts';
-import type { Job } from '../../src/core/cell/job.ts';
-import { formatProblem, jobToFile, parseJobObject } from '../../src/wire/job-file/job-file.ts';
 import { HttpError } from '../../src/ports/http.ts';
 import { ProblemError } from '../../src/wire/api/problem.ts';
 import type { RunExit } from '../../src/wire/api/monitor-api.ts';
@@ -11,21 +9,9 @@ import type { Context } from '../command/context.ts';
 import { CliError, EXIT, signalCode } from '../command/exit.ts';
 import type { LogPlace, LogSource, RelayOptions } from '../tasks/relay.ts';
 import { relay, relayRest } from '../tasks/relay.ts';
+import type { RunOnceOptions } from './one-off-file.ts';
+import { oneOffFile } from './one-off-file.ts';
 import { whileStoreAway } from './while-store-away.ts';
-
-export interface RunOnceOptions {
-  readonly name?: string;
-  readonly cpu?: string;
-  readonly memory?: string;
-  readonly disk?: string;
-  readonly gpu?: string;
-  readonly deadline?: string;
-  readonly waitMax?: string;
-  readonly priority?: string;
-  readonly env: readonly string[];
-  readonly constraint: readonly string[];
-  readonly detach: boolean;
-}
 
 /** One question to the monitor about the end; it answers earlier when the run ends earlier. */
 const EXIT_WAIT_MS = 20_000;
@@ -49,11 +35,10 @@ export async function runOnce(
   command: readonly string[],
   options: RunOnceOptions,
 ): Promise<number> {
-  const job = oneOffJob(context, command, options);
-  const api = await context.api();
+  const [file, api] = await Promise.all([oneOffFile(context, command, options), context.api()]);
   // With the same key a second delivery finds the run of the first one.
   const key = randomUUID();
-  const answer = await whileStoreAway(context, () => api.run(jobToFile(job), key));
+  const answer = await whileStoreAway(context, () => api.run(file, key));
   if (options.detach) {
     context.terminal.out(`${answer.job}\n`);
     return EXIT.ok;
@@ -66,49 +51,6 @@ export async function runOnce(
     const hint = `moorage status ${answer.job}   (it may still run)`;
     throw new CliError(EXIT.ownFault, faultOf(error), hint, error);
   }
-}
-
-function oneOffJob(context: Context, command: readonly string[], options: RunOnceOptions): Job {
-  const file = {
-    // The monitor adds an id of its own.
-    name: options.name ?? 'run',
-    namespace: context.namespace,
-    type: 'batch',
-    oneOff: true,
-    command,
-    ...(options.env.length === 0 ? {} : { env: Object.fromEntries(options.env.map(splitEnv)) }),
-    resources: {
-      ...given('cpu', options.cpu),
-      ...given('memory', options.memory),
-      ...given('disk', options.disk),
-      ...given('gpu', options.gpu === undefined ? undefined : gpuOption(options.gpu)),
-    },
-    ...given('deadline', options.deadline),
-    ...given('waitMax', options.waitMax),
-    ...given('priority', options.priority === undefined ? undefined : Number(options.priority)),
-    ...(options.constraint.length === 0 ? {} : { constraints: options.constraint }),
-    // A command runs once: the user decides whether it runs again.
-    restart: { attempts: 0, on: 'never' },
-    reschedule: { attempts: 0 },
-  };
-  const reading = parseJobObject(file);
-  if (reading.ok) return reading.job;
-  const lines = reading.problems.map((problem) => formatProblem(problem).replace(/^error: /, ''));
-  throw new CliError(EXIT.usage, lines.join('\n'), 'moorage run --help');
-}
-
-function given(key: string, value: unknown): Record<string, unknown> {
-  return value === undefined ? {} : { [key]: value };
-}
-
-function gpuOption(text: string): unknown {
-  return /^\d+$/.test(text) ? Number(text) : { share: text };
-}
-
-function splitEnv(text: string): [string, string] {
-  const at = text.indexOf('=');
-  if (at > 0) return [text.slice(0, at), text.slice(at + 1)];
-  throw new CliError(EXIT.usage, `--env ${text}: write it as NAME=value`, 'moorage run --help');
 }
 
 /** Follows one run: relays both streams, waits for the end, explains why it waits. */

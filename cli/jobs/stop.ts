@@ -4,7 +4,7 @@ import { EXIT } from '../command/exit.ts';
 import { withJob } from '../names/find-job.ts';
 import { jobName } from '../names/names.ts';
 import { printAnswer } from '../output/output.ts';
-import { readTimeout } from './run-file.ts';
+import { readTimeout } from './timeout.ts';
 
 const POLL_MS = 300;
 

@@ -4,7 +4,7 @@ import { ProblemError } from '../../src/wire/api/problem.ts';
 import type { Context } from '../command/context.ts';
 import { EXIT, usageError } from '../command/exit.ts';
 import { jobName } from '../names/names.ts';
-import { readTimeout } from './run-file.ts';
+import { readTimeout } from './timeout.ts';
 
 const POLL_MS = 300;
 

@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
-import { expect, test } from 'vitest';
+import { pathToFileURL } from 'node:url';
+import { beforeAll, describe, expect, it, test } from 'vitest';
 
 const root = resolve(import.meta.dirname, '..', '..', '..');
 
@@ -47,6 +48,7 @@ test('verbs that ask a cell load no store, no server and no schema library', () 
     'cell/schedulers',
     'cell/events',
     'tasks/logs',
+    'jobs/run-once',
   ];
   for (const verb of [...light, 'jobs/stop']) {
     const { packages } = loadedBy(join(root, 'cli', `${verb}.ts`));
@@ -55,4 +57,67 @@ test('verbs that ask a cell load no store, no server and no schema library', () 
   }
   for (const verb of light)
     expect(loadedBy(join(root, 'cli', `${verb}.ts`)).packages, verb).not.toContain('zod');
+});
+
+/** A file of the build, as the bundler tells of it. */
+interface Chunk {
+  readonly type: 'chunk' | 'asset';
+  readonly fileName: string;
+  /** The source that it stands for, where it stands for one. */
+  readonly facadeModuleId?: string | null;
+  readonly moduleIds: readonly string[];
+  /** Files that are loaded with it. */
+  readonly imports: readonly string[];
+}
+
+describe('the build', () => {
+  let chunks: ReadonlyMap<string, Chunk>;
+
+  beforeAll(async () => {
+    const { href } = pathToFileURL(join(root, 'scripts', 'build.mjs'));
+    const { productGraph } = (await import(href)) as { productGraph: () => Promise<readonly Chunk[]> };
+    const graph = await productGraph();
+    chunks = new Map(graph.filter(({ type }) => type === 'chunk').map((chunk) => [chunk.fileName, chunk]));
+  });
+
+  /** The packages in all files that are loaded when the one that stands for a source is. */
+  function packagesWith(source: string): Set<string> {
+    const own = [...chunks.values()].find(({ facadeModuleId }) => facadeModuleId === join(root, source));
+    if (own === undefined) throw new Error(`the build has no file for ${source}`);
+    const waiting = [own];
+    const seen = new Set<Chunk>();
+    for (let chunk = waiting.pop(); chunk !== undefined; chunk = waiting.pop()) {
+      if (seen.has(chunk)) continue;
+      seen.add(chunk);
+      waiting.push(...chunk.imports.flatMap((name) => chunks.get(name) ?? []));
+    }
+    const modules = [...seen].flatMap(({ moduleIds }) => moduleIds);
+    return new Set(modules.flatMap((id) => /node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(id)?.[1] ?? []));
+  }
+
+  it('help loads the command parser and no other package', () => {
+    expect([...packagesWith('cli/main.ts')]).toEqual(['commander']);
+  });
+
+  it.each([
+    'jobs/ps',
+    'jobs/status',
+    'jobs/why',
+    'jobs/stop',
+    'jobs/run-once',
+    'cell/hosts',
+    'cell/events',
+    'tasks/logs',
+  ])('%s, which asks a cell over HTTP, loads no package besides', (verb) => {
+    const own = packagesWith(`cli/${verb}.ts`);
+    const client = [
+      ...packagesWith('src/clients/monitor-client.ts'),
+      ...packagesWith('src/adapters/http/node-client.ts'),
+    ];
+    expect([...own, ...client].filter((name) => name !== 'commander')).toEqual([]);
+  });
+
+  it('a role loads what it works with: the walk sees packages', () => {
+    expect(packagesWith('cli/roles/scheduler.ts')).toContain('etcd3');
+  });
 });

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { runOnce } from '../../../../cli/jobs/run-once.ts';
 import { EXIT } from '../../../../cli/command/exit.ts';
 import type { RunExit } from '../../../../src/wire/api/monitor-api.ts';
+import { parseJobObject } from '../../../../src/wire/job-file/job-file.ts';
 import type { Handler } from '../fakes.ts';
 import { FakeHttp, fakeContext } from '../fakes.ts';
 
@@ -128,13 +129,9 @@ test('a wrong flag is a usage error, before anything is sent', async () => {
 
 test('a run is sent once only: no restart, no second host', async () => {
   const { http } = await outcome({ [A]: monitor(ENDED) });
-  expect(http.calls[0]?.body).toMatchObject({
-    oneOff: true,
-    type: 'batch',
-    groups: expect.objectContaining({}) as object,
-  });
-  const body = http.calls[0]?.body as { groups: Record<string, { restart: object; reschedule: object }> };
-  const [group] = Object.values(body.groups);
+  const job = parseJobObject(http.calls[0]?.body);
+  expect(job).toMatchObject({ ok: true, job: { oneOff: true, type: 'batch' } });
+  const [group] = job.ok ? Object.values(job.job.groups) : [];
   expect(group?.restart).toMatchObject({ attempts: 0, on: 'never' });
   expect(group?.reschedule).toMatchObject({ attempts: 0 });
 });

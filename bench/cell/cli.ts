@@ -1,0 +1,83 @@
+/**
+ * What the command line costs before and after its work: whole processes, from their start to their end, of `moorage --help`,
+ * `moorage ps` and `moorage run -- true` on an idle development cell, and of `node -e 0` beside them, in turns.
+ * `npm run bench -- cli --rounds 20`
+ */
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { devCell } from '../../cli/dev/dev-cell.ts';
+import { Steps } from '../../cli/local-cell/steps.ts';
+import { builtFile } from '../../src/adapters/system/package-files.ts';
+import { flagsOf } from '../testbed/flags.ts';
+import { percentile } from '../testbed/percentile.ts';
+
+const { rounds } = flagsOf({ rounds: 20 });
+
+/** Of ended children of this process, user and system, from the kernel's hundredths of a second. */
+function childrenCpuMs(): number {
+  const stat = readFileSync('/proc/self/stat', 'utf8');
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  return (Number(fields[13]) + Number(fields[14])) * 10;
+}
+
+class Cost {
+  readonly #name: string;
+  readonly #args: readonly string[];
+  readonly #wallMs: number[] = [];
+  #cpuMs = 0;
+
+  constructor(name: string, args: readonly string[]) {
+    this.#name = name;
+    this.#args = args;
+  }
+
+  get medianMs(): number {
+    return percentile(this.#wallMs, 0.5);
+  }
+
+  measure(env: NodeJS.ProcessEnv): void {
+    const startMs = performance.now();
+    const beforeMs = childrenCpuMs();
+    const { status, stderr } = spawnSync(process.execPath, this.#args, { env, encoding: 'utf8' });
+    if (status !== 0) throw new Error(`${this.#name} ended with ${String(status)}: ${stderr}`);
+    this.#wallMs.push(performance.now() - startMs);
+    this.#cpuMs += childrenCpuMs() - beforeMs;
+  }
+
+  line(reference: Cost): string {
+    const { length } = this.#wallMs;
+    return (
+      `cli "${this.#name}" p50=${this.medianMs.toFixed(0)}ms p90=${percentile(this.#wallMs, 0.9).toFixed(0)}ms ` +
+      `cpu=${(this.#cpuMs / length).toFixed(0)}ms ratio=${(this.medianMs / reference.medianMs).toFixed(2)} rounds=${String(length)}\n`
+    );
+  }
+}
+
+async function measure(): Promise<void> {
+  const base = mkdtempSync(join(tmpdir(), 'moorage-bench-'));
+  const steps = new Steps((text) => void process.stderr.write(text));
+  const { cell, start } = devCell(
+    { base, name: 'bench', fresh: true, hosts: 3, monitors: 2, steps, onEvent: (line) => steps.line(line) },
+    new AbortController().signal,
+  );
+  try {
+    await start();
+    const env = { ...process.env, NO_COLOR: '1', MOORAGE_ADDR: cell.monitors.join(',') };
+    const reference = new Cost('node -e 0', ['-e', '0']);
+    const costs = [
+      reference,
+      ...[['--help'], ['ps'], ['run', '--', 'true']].map(
+        (args) => new Cost(`moorage ${args.join(' ')}`, [builtFile('cli/main.js'), ...args]),
+      ),
+    ];
+    for (let round = 0; round < rounds; round++) for (const cost of costs) cost.measure(env);
+    for (const cost of costs) process.stdout.write(cost.line(reference));
+  } finally {
+    await cell.stop({ erase: true });
+    rmSync(base, { recursive: true, force: true });
+  }
+}
+
+await measure();

@@ -1,0 +1,122 @@
+// Bundles the sources and their packages into dist/: each program that is started by its path is a file of the same name, and
+// what several of them, or several verbs, need lies in files that they share, so that each loads what it needs and no more.
+// The shim of tasks is compiled beside it. Types are checked apart (`npm run types`); `npm pack` adds the declarations of the package's entry (tsconfig.build.json).
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readdirSync, readFileSync, rmSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { dirname, join, relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { rolldown } from 'rolldown';
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)));
+
+/** The command line, the programs and threads that it starts, and the library of clients. */
+const PRODUCT = [
+  'cli/main',
+  'cli/sim/sweep/worker',
+  'host-agent/shim/main',
+  'sim/seeds/worker',
+  'src/adapters/file-thread/worker',
+  'src/clients/index',
+];
+/** What scripts and tests start besides. It is bundled apart with the benches, so that the product is not cut up for them. */
+const DEVELOPMENT = [
+  'sim/mutants/main',
+  'sim/mutants/mutants',
+  'sim/seeds/main',
+  'sim/sweep/main',
+  'src/adapters/etcd/server/find-etcd',
+];
+
+/** The programs among the benches' files: those that read a command line. */
+function benches() {
+  return readdirSync(join(root, 'bench'), { recursive: true })
+    .filter((file) => file.endsWith('.ts'))
+    .filter((file) =>
+      /= flagsOf\(|process\.argv\[|= process\.argv/.test(readFileSync(join(root, 'bench', file), 'utf8')),
+    )
+    .map((file) => `bench/${file.replace(/\.ts$/, '')}`);
+}
+
+/** The product's parts, with the modules that lie in each; nothing is written. */
+export function productGraph() {
+  return bundle({ entries: PRODUCT, chunks: 'chunks' });
+}
+
+/**
+ * @param dir where it is written; absent: it is not
+ * @param replaced texts that stand in the place of those of source files, by path
+ */
+export async function bundle({ entries, dir, chunks, replaced = new Map() }) {
+  const build = await rolldown({
+    cwd: root,
+    input: Object.fromEntries(entries.map((entry) => [entry, `${entry}.ts`])),
+    platform: 'node',
+    tsconfig: false,
+    transform: { target: 'node20.19' },
+    plugins: [
+      { name: 'replaced', load: (id) => replaced.get(relative(root, id)) ?? null },
+      { name: 'etcd-messages', transform: withEtcdMessages },
+    ],
+  });
+  const options = {
+    dir,
+    format: 'esm',
+    entryFileNames: '[name].js',
+    chunkFileNames: `${chunks}/[name]-[hash].js`,
+    // Errors and stacks show the names of classes and functions.
+    keepNames: true,
+    sourcemap: true,
+  };
+  const { output } = await (dir === undefined ? build.generate(options) : build.write(options));
+  await build.close();
+  return output;
+}
+
+/** How etcd3 reads its messages: at every start, from a file that lies beside it. */
+const READS_MESSAGES = '(0, proto_loader_1.loadSync)(`${__dirname}/../proto/rpc.proto`, {';
+
+/** Its messages are read when it is bundled, not whenever it is loaded. */
+function withEtcdMessages(code, id) {
+  if (!id.endsWith('/etcd3/lib/connection-pool.js')) return null;
+  if (code.split(READS_MESSAGES).length !== 2)
+    throw new Error(`${id} reads its messages in another way than scripts/build.mjs knows`);
+  const protobuf = createRequire(createRequire(id).resolve('@grpc/proto-loader'))('protobufjs');
+  const file = join(dirname(id), '..', 'proto', 'rpc.proto');
+  const messages = new protobuf.Root().loadSync(file, { keepCase: true }).toJSON();
+  const text = JSON.stringify(JSON.stringify(messages));
+  return {
+    code: code.replace(READS_MESSAGES, () => `(0, proto_loader_1.fromJSON)(JSON.parse(${text}), {`),
+    // No line is moved.
+    map: null,
+  };
+}
+
+async function build() {
+  const dir = join(root, 'dist');
+  const shim = compileShim();
+  const outputs = await Promise.all([
+    bundle({ entries: PRODUCT, dir, chunks: 'chunks' }),
+    bundle({ entries: [...DEVELOPMENT, ...benches()], dir, chunks: 'chunks/development' }),
+  ]);
+  await shim;
+  removeOthers(dir, new Set(outputs.flat().map(({ fileName }) => fileName)));
+}
+
+async function compileShim() {
+  const file = join(root, 'host-agent', 'native', 'build.mjs');
+  const [code] = await once(
+    spawn(process.execPath, [file], { stdio: ['ignore', 'ignore', 'inherit'] }),
+    'exit',
+  );
+  if (code !== 0) throw new Error(`the shim was not compiled: exit code ${code}`);
+}
+
+/** What an earlier build left: its parts have other names than those of this one. */
+function removeOthers(dir, written) {
+  for (const file of readdirSync(dir, { recursive: true }))
+    if (/\.(js|js\.map|d\.ts|tsbuildinfo)$/.test(file) && !written.has(file)) rmSync(join(dir, file));
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) await build();
