@@ -1,6 +1,7 @@
 // Bundles the sources and their packages into dist/: each program that is started by its path is a file of the same name, and
 // what several of them, or several verbs, need lies in files that they share, so that each loads what it needs and no more.
-// The shim of tasks is compiled beside it. Types are checked apart (`npm run types`); `npm pack` adds the declarations of the package's entry (tsconfig.build.json).
+// The shim of tasks is compiled beside it. Types are checked apart (`npm run types`); `npm pack` adds the declarations of the
+// package's entry (tsconfig.build.json).
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync, readFileSync, rmSync } from 'node:fs';
@@ -67,7 +68,7 @@ export async function bundle({ entries, dir, chunks, replaced = new Map() }) {
     chunkFileNames: `${chunks}/[name]-[hash].js`,
     // Errors and stacks show the names of classes and functions.
     keepNames: true,
-    sourcemap: true,
+    sourcemap: replaced.size === 0,
   };
   const { output } = await (dir === undefined ? build.generate(options) : build.write(options));
   await build.close();
