@@ -4,10 +4,6 @@ import type { AgendaEntry } from './life.ts';
 export class AgendaHeap {
   readonly #entries: AgendaEntry[] = [];
 
-  get size(): number {
-    return this.#entries.length;
-  }
-
   get first(): AgendaEntry | undefined {
     return this.#entries[0];
   }

@@ -48,11 +48,6 @@ export class Agenda {
     return this.#events;
   }
 
-  /** Entries not yet due, with those that were taken back. */
-  get pending(): number {
-    return this.#heap.size;
-  }
-
   /** When the next entry is due; infinite when there is none. */
   get nextAtMs(): number {
     this.#skip();

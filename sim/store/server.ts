@@ -1,4 +1,4 @@
-import type { Applied, SavedCell } from '../../src/adapters/memory/cell.ts';
+import type { CellReply, SavedCell } from '../../src/adapters/memory/cell.ts';
 import { MemoryCell } from '../../src/adapters/memory/cell.ts';
 import type { Attempt, Change, Entry } from '../../src/ports/cell-store.ts';
 import { StoreError } from '../../src/ports/cell-store.ts';
@@ -54,7 +54,7 @@ export class StoreServer {
   }
 
   /** @throws StoreError */
-  apply(actor: string, attempt: Attempt): Applied {
+  apply(actor: string, attempt: Attempt): CellReply {
     if (this.faults.full && attempt.writes.some((write) => write.kind === 'put'))
       throw new StoreError('no-space', 'the store has no space left', { retryable: false });
     return this.#as(actor, attempt, () => this.cell.apply(attempt));

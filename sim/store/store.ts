@@ -11,7 +11,6 @@ import type {
   Attempt,
   AttemptReply,
   CellStore,
-  Entry,
   Follower,
   Following,
   Revision,
@@ -21,8 +20,7 @@ import type {
   StoreLimits,
 } from '../../src/ports/cell-store.ts';
 import { StoreError } from '../../src/ports/cell-store.ts';
-import type { Applied } from '../../src/adapters/memory/cell.ts';
-import { snapshotOf } from '../../src/adapters/memory/following.ts';
+import { readOf, snapshotOf } from '../../src/adapters/memory/following.ts';
 import { RenewedSession } from '../../src/adapters/store/session.ts';
 import { checkAttempt, DEFAULT_STORE_LIMITS } from '../../src/adapters/store/store.ts';
 import type { StoreHeader } from '../../src/adapters/store/identity.ts';
@@ -74,23 +72,13 @@ export class SimStore implements CellStore {
 
   read(keys: readonly string[]): Promise<Snapshot> {
     const { server } = this.#parts;
-    return this.#reading('store read', keys, () => {
-      const entries = new Map<string, Entry>();
-      for (const key of keys) {
-        const entry = server.cell.get(key);
-        if (entry !== undefined) entries.set(key, entry);
-      }
-      return { revision: server.cell.revision, entries };
-    });
+    return this.#reading('store read', keys, () => readOf(server.cell, keys));
   }
 
   list(prefix: string, atRevision?: number): Promise<Snapshot> {
     const { cell } = this.#parts.server;
     if (atRevision === undefined) return this.#reading('store list', prefix, () => snapshotOf(cell, prefix));
-    return this.#known('store list', prefix, () => {
-      const entries = cell.listAt(prefix, atRevision).map((entry) => [entry.key, entry] as const);
-      return { revision: atRevision, entries: new Map(entries) };
-    });
+    return this.#known('store list', prefix, () => snapshotOf(cell, prefix, atRevision));
   }
 
   listMany(prefixes: readonly string[]): Promise<readonly Snapshot[]> {
@@ -238,7 +226,7 @@ export class SimStore implements CellStore {
         if (faults.down)
           return answer(() => reject(new StoreError('unavailable', 'no leader', { retryable: true })));
         try {
-          const reply = answered(server, replyOf(server.apply(actor, attempt)));
+          const reply = answered(server, server.apply(actor, attempt));
           answer(() => resolve(reply));
         } catch (error) {
           if (!(error instanceof StoreError)) throw error;
@@ -255,13 +243,6 @@ const UNHEARD = { header: null, generation: 0 } as const;
 
 function answered<T>({ cell, cluster, generation }: StoreServer, value: T): Answered<T> {
   return { value, header: { cluster: String(cluster), revision: cell.revision }, generation };
-}
-
-function replyOf(applied: Applied): AttemptReply {
-  const { revision } = applied;
-  return applied.applied
-    ? { outcome: 'applied', revision }
-    : { outcome: 'refused', revision, found: applied.found };
 }
 
 function noteOf(attempt: Attempt): string {

@@ -2,12 +2,10 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { IoRoute, IoSite } from '../../src/runtime/faults/io-sites.ts';
 import { IO_ROUTES, IO_SITES } from '../../src/runtime/faults/io-sites.ts';
-import { failPoints } from '../../src/runtime/faults/names.ts';
 import { PROJECT_ROOT } from './cli.ts';
 import { NO_IO, type FoundSite, type Scan } from './io-scan.ts';
 
 export const LIST = join(PROJECT_ROOT, 'src', 'runtime', 'faults', 'io-sites.ts');
-export const DOCUMENT = join(PROJECT_ROOT, 'docs', 'fail-points.md');
 
 export interface Lists {
   readonly sites: readonly IoSite[];
@@ -121,28 +119,4 @@ ${routesText.join('\n')}
 
 export function readList(): string {
   return readFileSync(LIST, 'utf8');
-}
-
-/** The list for people: a line for each call of each role, with what it touches. */
-export function documentText(): string {
-  const touched = new Map<string, string[]>();
-  for (const name of failPoints()) {
-    const [role = '', io = '', subject = ''] = name.split('/');
-    if (!subject.endsWith(':before')) continue;
-    const call = `${role}/${io}`;
-    touched.set(call, [...(touched.get(call) ?? []), `\`${subject.slice(0, -':before'.length)}\``]);
-  }
-  const lines = [...touched].map(([call, subjects]) => `- \`${call}/\`: ${subjects.join(', ')}`);
-  return `# Fail-points
-
-Every I/O of every role, and what it touches: \`agent/disk.append/\` with \`journal\` stands for the two points \`agent/disk.append/journal:before\` and
-\`agent/disk.append/journal:after\`. How to use them is in [fault-injection.md](fault-injection.md); \`moorage fail-points\` prints the names one by
-one. \`npm run fail-points\` writes this list from the sources.
-
-${lines.join('\n')}
-`;
-}
-
-export function readDocument(): string {
-  return readFileSync(DOCUMENT, 'utf8');
 }

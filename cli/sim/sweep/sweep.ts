@@ -25,8 +25,6 @@ export interface Swept {
   readonly stopped: ReadonlyMap<string, FinishedPoint>;
   /** All that were asked for. */
   readonly wanted: number;
-  /** Taken from the folder of an earlier run. */
-  readonly taken: number;
   readonly interrupted: boolean;
 }
 
@@ -78,5 +76,5 @@ export async function sweep(
     forget();
   }
   progress.end();
-  return { points, stopped, wanted: byKey.size, taken, interrupted: points.size < byKey.size };
+  return { points, stopped, wanted: byKey.size, interrupted: points.size < byKey.size };
 }

@@ -68,8 +68,8 @@ export class WarmUpStore implements CellStore {
     encodeTxn(attempt);
     await this.#turn();
     const done = this.#cell.apply({ ...attempt, writes: attempt.writes.map(withoutSession) });
-    const back = done.applied ? [] : done.found.values();
-    const bytes = encodeTxnReply(done.applied, done.revision, attempt.writes.length, back);
+    const back = done.outcome === 'applied' ? [] : done.found.values();
+    const bytes = encodeTxnReply(done.outcome === 'applied', done.revision, attempt.writes.length, back);
     const { header, succeeded, found } = decodeTxnReply(bytes);
     const { revision } = header;
     return succeeded ? { outcome: 'applied', revision } : { outcome: 'refused', revision, found };

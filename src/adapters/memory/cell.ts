@@ -1,5 +1,5 @@
 import type { Clock } from '../../ports/clock.ts';
-import type { Attempt, Change, Entry, Revision, Write } from '../../ports/cell-store.ts';
+import type { Attempt, AttemptReply, Change, Entry, Revision, Write } from '../../ports/cell-store.ts';
 import { StoreError } from '../../ports/cell-store.ts';
 
 /** As etcd counts: an empty store is at revision 1. */
@@ -7,9 +7,8 @@ const FIRST_REVISION = 1;
 /** Enough for a checker to replay a long test; beyond it the oldest are compacted, as a server would. */
 export const HISTORY_REVISIONS_MAX = 200_000;
 
-export type Applied =
-  | { readonly applied: true; readonly revision: number }
-  | { readonly applied: false; readonly revision: number; readonly found: ReadonlyMap<string, Entry> };
+/** What the server answers; only a client can have no answer. */
+export type CellReply = Exclude<AttemptReply, { readonly outcome: 'unknown' }>;
 
 export type CellListener = (changes: readonly Change[], revision: number) => void;
 
@@ -87,17 +86,17 @@ export class MemoryCell {
   }
 
   /** @throws StoreError `closed` when a put names a session that has ended */
-  apply(attempt: Attempt): Applied {
+  apply(attempt: Attempt): CellReply {
     const holds =
       attempt.compares.every((c) => (this.get(c.key)?.[c.target] ?? 0) === c.equals) &&
       (attempt.empty ?? []).every((prefix) => this.#isEmpty(prefix));
-    if (!holds) return { applied: false, revision: this.#revision, found: this.#find(attempt.readBack) };
+    if (!holds) return { outcome: 'refused', revision: this.#revision, found: this.#find(attempt.readBack) };
     for (const write of attempt.writes) {
       if (write.kind === 'put' && write.session !== undefined && !this.#leases.has(write.session.id))
         throw new StoreError('closed', 'the session has ended', { retryable: false });
     }
     this.#write(attempt.writes);
-    return { applied: true, revision: this.#revision };
+    return { outcome: 'applied', revision: this.#revision };
   }
 
   /** Reports every change under the prefix from now on, in the same turn. @returns stops it */

@@ -2,8 +2,19 @@ import type { Change, Follower, Following, Snapshot } from '../../ports/cell-sto
 import { StoreError } from '../../ports/cell-store.ts';
 import type { MemoryCell } from './cell.ts';
 
-export function snapshotOf(cell: MemoryCell, prefix: string): Snapshot {
-  return { revision: cell.revision, entries: new Map(cell.list(prefix).map((entry) => [entry.key, entry])) };
+/** What a client gets that lists the prefix, as it is now or was at a revision. */
+export function snapshotOf(cell: MemoryCell, prefix: string, atRevision?: number): Snapshot {
+  const entries = atRevision === undefined ? cell.list(prefix) : cell.listAt(prefix, atRevision);
+  return {
+    revision: atRevision ?? cell.revision,
+    entries: new Map(entries.map((entry) => [entry.key, entry])),
+  };
+}
+
+/** What a client gets that reads the keys. */
+export function readOf(cell: MemoryCell, keys: readonly string[]): Snapshot {
+  const entries = keys.map((key) => cell.get(key)).filter((entry) => entry !== undefined);
+  return { revision: cell.revision, entries: new Map(entries.map((entry) => [entry.key, entry])) };
 }
 
 /** One open follow of a memory cell. */

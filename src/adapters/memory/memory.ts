@@ -10,7 +10,6 @@ import type {
   Attempt,
   AttemptReply,
   CellStore,
-  Entry,
   Follower,
   Following,
   Revision,
@@ -25,7 +24,7 @@ import { checkAttempt, DEFAULT_STORE_LIMITS } from '../store/store.ts';
 import type { OnReply } from '../store/identity.ts';
 import { StoreIdentity } from '../store/identity.ts';
 import { MemoryCell } from './cell.ts';
-import { MemoryFollowing, snapshotOf } from './following.ts';
+import { MemoryFollowing, readOf, snapshotOf } from './following.ts';
 import { RenewedSession } from '../store/session.ts';
 
 export interface MemoryStoreOptions {
@@ -64,21 +63,12 @@ export class MemoryCellStore implements CellStore {
 
   async read(keys: readonly string[]): Promise<Snapshot> {
     this.#check();
-    const entries = new Map<string, Entry>();
-    for (const key of keys) {
-      const entry = this.cell.get(key);
-      if (entry !== undefined) entries.set(key, entry);
-    }
-    return { revision: this.cell.revision, entries };
+    return readOf(this.cell, keys);
   }
 
   async list(prefix: string, atRevision?: number): Promise<Snapshot> {
     this.#check();
-    if (atRevision !== undefined) {
-      const entries = this.cell.listAt(prefix, atRevision).map((entry) => [entry.key, entry] as const);
-      return { revision: atRevision, entries: new Map(entries) };
-    }
-    return snapshotOf(this.cell, prefix);
+    return snapshotOf(this.cell, prefix, atRevision);
   }
 
   listMany(prefixes: readonly string[]): Promise<readonly Snapshot[]> {
@@ -90,9 +80,7 @@ export class MemoryCellStore implements CellStore {
     const onReply = this.#check();
     const reply = this.cell.apply(attempt);
     onReply({ cluster: CLUSTER, revision: reply.revision });
-    return reply.applied
-      ? { outcome: 'applied', revision: reply.revision }
-      : { outcome: 'refused', revision: reply.revision, found: reply.found };
+    return reply;
   }
 
   follow(prefix: string, follower: Follower): Following {
