@@ -9,7 +9,6 @@ import { readCsv, wholeIn, wrong } from './csv.ts';
 const HOST_COLUMNS = ['sn', 'cpu_milli', 'memory_mib', 'gpu', 'model'];
 const POD_COLUMNS = ['name', 'cpu_milli', 'memory_mib', 'num_gpu', 'gpu_milli'];
 
-/** A host of the trace. */
 export interface TraceHost {
   readonly id: string;
   readonly cpuMilli: number;

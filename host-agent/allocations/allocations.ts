@@ -108,7 +108,6 @@ export class AllocationRun {
     return this.#state;
   }
 
-  /** Ended, and the end is recorded. */
   get ended(): boolean {
     return this.#outcome !== null;
   }

@@ -67,7 +67,6 @@ export function clientActor(environment: Environment, parts: ClientParts): Actor
 
 class Requester {
   readonly #ports: ClientPorts;
-  /** The last action on each host. */
   readonly #lastAction = new Map<string, HostAction>();
   /** What was accepted, and whether its stop was, too. */
   readonly #accepted: { readonly request: Request; readonly ref: Ref; stopped: boolean }[] = [];

@@ -57,7 +57,6 @@ const SILENCES: readonly FaultKind[] = [
   'break-connections',
 ];
 
-/** What a theme runs with one seed. */
 type Run = Omit<WorldOptions, 'seed'>;
 
 const RUNS = {
@@ -128,7 +127,6 @@ const RUNS = {
 export type Theme = keyof typeof RUNS;
 export const THEMES = Object.keys(RUNS) as readonly Theme[];
 
-/** What one seed of a theme runs. */
 export function suiteOptions(theme: Theme, seed: number): WorldOptions {
   return { seed, ...RUNS[theme](seededRandom(seed).split(`suite ${theme}`)) };
 }

@@ -67,12 +67,10 @@ export function gangMaxOf({ gangMax }: Scenario, seed: number): number {
   return gangMax ?? (seed % 3 === 2 ? 1 : 4);
 }
 
-/** See `Scenario.followed`. */
 export function isFollowed({ followed }: Scenario, seed: number): boolean {
   return followed ?? seed % 4 === 0;
 }
 
-/** See `Scenario.read`. */
 export function isRead({ read }: Scenario, seed: number): boolean {
   return read ?? seed % 4 === 2;
 }

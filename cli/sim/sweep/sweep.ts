@@ -13,7 +13,6 @@ import { Progress } from './progress.ts';
 import type { FinishedPoint, PointTask } from './task.ts';
 import { keyOf } from './task.ts';
 
-/** A task and its name in messages. */
 export interface NamedTask extends PointTask {
   readonly name: string;
 }

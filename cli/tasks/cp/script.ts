@@ -5,7 +5,6 @@ import { AttachSession } from '../../../src/clients/attach-session.ts';
 import type { MonitorClient } from '../../../src/clients/monitor-client.ts';
 import { CliError, EXIT } from '../../command/exit.ts';
 
-/** A path in an allocation. */
 export interface AllocationPath {
   readonly api: MonitorClient;
   readonly allocation: string;

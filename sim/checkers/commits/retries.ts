@@ -36,7 +36,6 @@ export function checkRetries(history: RecordedHistory, keys: CellKeys, findings:
   }
 }
 
-/** The keys of what the attempt would have placed. */
 function* placesIn({ compares, writes }: Attempt, keys: CellKeys): Iterable<string> {
   for (const { kind, key } of writes) {
     if (kind !== 'put' || !key.startsWith(keys.allocations)) continue;

@@ -100,7 +100,6 @@ function provesGone(order: OrderFact, { status, code, report }: OrderAnswer): bo
   return report?.released === true || (order.kind === 'start' && code === 'stopped');
 }
 
-/** Which allocation an order is about. */
 export function allocationOf({ order }: OrderRecord): string {
   return order.kind === 'start' ? order.request.allocation.id : order.id;
 }

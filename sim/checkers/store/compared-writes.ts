@@ -73,7 +73,6 @@ type Blind = (invariant: string, key: string, what: string) => void;
 
 /** What the cell held before the step. */
 export interface BeforeStep {
-  /** The host of the allocation, by its name. */
   hostOf(name: string): string | undefined;
 }
 

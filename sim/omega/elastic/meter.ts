@@ -30,7 +30,6 @@ export interface ElasticResult {
   readonly useSliceSeconds: number;
   readonly cpuUse: readonly number[];
   readonly memoryUse: readonly number[];
-  /** Standard deviation of the cpu's use. */
   readonly cpuUseDeviation: number;
 }
 

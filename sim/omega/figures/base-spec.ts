@@ -66,7 +66,6 @@ export const decision = (jobSeconds: number, taskSeconds = DEFAULT_DECISION.task
   ...{ jobSeconds, taskSeconds },
 });
 
-/** One curve for each cell. */
 export function curvesByCell(
   settings: FigureSettings,
   cells: readonly CellName[],

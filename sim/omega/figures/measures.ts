@@ -7,7 +7,6 @@ import type { CurveResult, PointAt, Comparison } from './figures.ts';
 const SATURATED_BUSYNESS = 0.99;
 const SATURATED_LEFT = 0.02;
 
-/** The schedulers that work on the class. */
 export function schedulersFor(result: PointResult, work: WorkClass): readonly SchedulerResult[] {
   return result.schedulers.filter((one) => one.work === work || one.work === 'all');
 }

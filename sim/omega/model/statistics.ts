@@ -15,7 +15,6 @@ export function median(numbers: readonly number[]): number {
   return percentile(numbers, 0.5) ?? 0;
 }
 
-/** The median of the distances to the median. */
 export function medianDeviation(numbers: readonly number[]): number {
   const middle = median(numbers);
   return median(numbers.map((n) => Math.abs(n - middle)));

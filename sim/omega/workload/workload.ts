@@ -38,7 +38,6 @@ export const ANY_HOST = -1;
 /** Hosts are dealt out to at most so many groups: the bits of one small integer. */
 export const HOST_GROUPS_MAX = 30;
 
-/** Hosts of one kind. */
 export interface HostKind {
   readonly count: number;
   readonly cpuMilli: number;
@@ -85,7 +84,6 @@ export interface Constraint {
   readonly hostShare: number;
 }
 
-/** A load that is drawn by chance. */
 export interface DrawnLoad {
   readonly batch: ClassLoad | null;
   readonly service: ClassLoad | null;

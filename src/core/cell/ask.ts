@@ -15,7 +15,6 @@ export interface Ask {
   readonly shared?: Readonly<Record<string, number>>;
 }
 
-/** A group with its ask. */
 export interface GroupAsk {
   readonly group: Group;
   readonly ask: Ask;

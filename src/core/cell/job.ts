@@ -182,7 +182,6 @@ export interface JobRecord {
   readonly traceparent?: string;
 }
 
-/** The kind of scheduler that works on the job. */
 export function schedulerKindOf(job: Job): SchedulerKind {
   return job.scheduler === 'auto' ? job.type : job.scheduler;
 }

@@ -65,7 +65,6 @@ export function usedOf(ledger: Ledger): Resources {
   return sum;
 }
 
-/** What is free on the host. */
 export function freeOf(host: Host, ledger: Ledger): Resources {
   return subtractResources(allocatable(host), usedOf(ledger));
 }

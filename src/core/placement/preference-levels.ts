@@ -52,7 +52,6 @@ export class PreferenceLevels {
     return { preference, strata };
   }
 
-  /** Removes an exhausted stratum. */
   remove(stratum: number): void {
     if (this.#places[stratum]! >= 0) this.#leave(stratum);
   }

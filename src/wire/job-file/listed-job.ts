@@ -40,7 +40,6 @@ const NAMES_LONG = 1;
  * is cut where the quoted name stands, if it stands there and nowhere else.
  */
 export class ListedJobTexts {
-  /** The rest of each record. */
   readonly #rest: Omit<JobRecord, 'job'>;
   #model: Job | null = null;
   /** The model's record, cut where its name stands; null: the name stands elsewhere too. */
