@@ -13,7 +13,7 @@ import type { StateDisk } from './state/state-disk.ts';
 import type { TaskSettings } from './tasks/tasks.ts';
 
 export interface AgentSettings extends Omit<TaskSettings, 'stateId'> {
-  /** For how long a control group of another state folder must be seen empty to be nobody's any more. */
+  /** For how long a control group of another state folder must be seen empty to count as abandoned. */
   readonly desertedMs: number;
   /** With less than this left on the disk nothing new is started. */
   readonly freeBytesMin: number;

@@ -42,7 +42,7 @@ export interface AllocationHost {
   released(run: AllocationRun): void;
 }
 
-/** After a fault of disk or system, and while a port is still held by somebody, it looks again this much later. */
+/** After a fault of disk or system, and while a process still holds a port, it looks again this much later. */
 const RETRY = { firstMs: 250, maxMs: 5_000 };
 
 /** After a fault of the disk while files were brought; what the source lacks is not asked for again. */
@@ -300,7 +300,7 @@ export class AllocationRun {
     else if (due?.inMs === 0) await this.#end(due.why, due.why);
   }
 
-  /** A stop reason of this host's own: nobody waits for an acknowledgement, so a disk that takes nothing holds nothing up. */
+  /** A stop reason of this host's own: no order waits for its answer, so a disk that takes nothing holds nothing up. */
   async #end(why: StopReasonRecord['why'], cause: string): Promise<void> {
     const atMs = Math.round(this.#ports.clock.nowMs());
     try {

@@ -2,7 +2,7 @@
 export class CellContact {
   #atMs: number | null = null;
 
-  /** By the monotonic clock; null: not since the agent was started, so nobody here can say how long ago. */
+  /** By the monotonic clock; null: not since the agent was started, so how long ago is not known. */
   get atMs(): number | null {
     return this.#atMs;
   }

@@ -187,7 +187,7 @@ export class Registrar {
   }
 }
 
-/** A key that nobody can read names no agent that could be asked to stop. */
+/** An unreadable key names no agent that could be asked to stop. */
 function readAlive(text: string): AliveRecord | null {
   try {
     return aliveCodec.decode(text);

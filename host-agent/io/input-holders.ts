@@ -3,12 +3,12 @@ import type { Clock } from '../../src/ports/clock.ts';
 /** A client that was cut comes again sooner than this, or not at all. */
 const HOLD_AFTER_CUT_MS = 5_000;
 
-/** What a client wants of the input: to read only, to write if nobody else does, to write whoever does. */
+/** What a client wants of the input: to read only, to write if no other client does, to write in any case. */
 export type InputMode = 'none' | 'free' | 'take';
 
-/** Somebody who writes. */
+/** A client that writes. */
 export interface Writer {
-  /** Chosen by the client: the same when it comes again after a cut. Empty: it is nobody that was here before. */
+  /** Chosen by the client: the same when it comes again after a cut. Empty: a client that was not here before. */
   readonly session: string;
   /** Resolves when nothing of its input is on its way any more. */
   lose(): Promise<void>;

@@ -66,7 +66,7 @@ export class InputPump {
     }
   }
 
-  /** @returns false when nobody will take any more */
+  /** @returns false when no more will be taken */
   async #carry(part: InputPart): Promise<boolean> {
     let told = -1;
     while (!this.#signal.aborted && !this.#isStopped()) {

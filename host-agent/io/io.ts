@@ -66,7 +66,7 @@ export async function attach(
     });
     const talk = { ...deps, name, link, typist, send, signal };
     const hearing = hear(talk, channel).finally(() => stop.abort());
-    // A client whose input nobody takes any more comes again, and finds the next link or the end.
+    // A client whose input is no longer taken comes again, and finds the next link or the end.
     void link?.ended.then(async () => {
       if ((await endOf(deps.ports, name)) === null) stop.abort();
     });

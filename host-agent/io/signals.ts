@@ -126,7 +126,7 @@ function readLines(text: string): SignalEntry[] {
     try {
       entries.push(signalLine.decode(line));
     } catch (error) {
-      // A line that was torn was never sent, and nobody was answered for it.
+      // A line that was torn was never sent nor acknowledged.
       if (!(error instanceof RecordError)) throw error;
     }
   }

@@ -40,9 +40,9 @@ export interface LimitsOptions {
 }
 
 /**
- * Takes, for each resource, what the kernel gives: its controller in the unified hierarchy, else in one of v1, else nobody
- * holds it. Where the unified hierarchy has no controllers every attempt is in it all the same: its kill, freeze and
- * events need none.
+ * Takes, for each resource, what the kernel gives: its controller in the unified hierarchy, else in one of v1; without
+ * either the resource is not held. Where the unified hierarchy has no controllers every attempt is in it all the same: its
+ * kill, freeze and events need none.
  */
 export async function openLimits(cgroups: Cgroups, log: Log, options: LimitsOptions): Promise<LimitsDriver> {
   const mounts = [...(await cgroups.mounts())].sort((a, b) => b.version - a.version);

@@ -84,7 +84,7 @@ export interface LimitsDriver {
 
   stat(attempt: string): Promise<Usage>;
 
-  /** Processes of the attempt that the kernel killed for memory; 0 where nobody counts. */
+  /** Processes of the attempt that the kernel killed for memory; 0 where no group counts them. */
   oomKills(attempt: string): Promise<number>;
 
   /** Kills everything that is in the attempt's group. @returns false where the kernel has no means for it */

@@ -5,9 +5,9 @@ import type { AgentContext } from '../agent-context.ts';
 const MIB = 1024 * 1024;
 /** A disk of 1 GiB a second has taken 5 GiB more when it is looked at again. */
 const BEAT_MS = 5_000;
-/** Looking at millions of files takes long, and takes from everybody: a twentieth of the time at most. */
+/** Looking at millions of files takes long, and slows the disk for all tasks: a twentieth of the time at most. */
 const REST_PARTS = 20;
-/** Where nobody can look. */
+/** Until the next look, where folders cannot be measured. */
 const BLIND_MS = 3_600_000;
 const DU_MS = 120_000;
 /** Folders in one look: their paths must have room in one command. */

@@ -11,7 +11,7 @@ export interface Pressure {
   readonly fullAvg60: number;
 }
 
-/** @returns null where nobody counts it */
+/** @returns null where the kernel does not count it */
 export async function pressureOf(cgroups: Cgroups | undefined): Promise<Pressure | null> {
   return readPressure((await cgroups?.pressure()) ?? null);
 }
@@ -32,7 +32,7 @@ function averagesOf(text: string | null, kind: 'some' | 'full'): readonly [numbe
 /** A tenth of the time: far above what reading files costs, and early enough to choose who goes. */
 const STALLED_PERCENT = 10;
 
-/** Is so much time being lost that nobody should wait for the last megabyte to be used? */
+/** Is so much time being lost that the last megabyte should not be waited for? */
 export function isStalled(pressure: Pressure | null): boolean {
   return pressure !== null && pressure.fullAvg10 >= STALLED_PERCENT;
 }

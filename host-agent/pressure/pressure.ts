@@ -15,7 +15,7 @@ import { usageOf } from './usage.ts';
 const MIB = 1024 * 1024;
 /** Nothing can go wrong: all that tasks may use fits, and the kernel holds them to it. */
 const SAFE_MS = 1_000;
-/** Where nobody counts what tasks use, there is nothing to see. */
+/** Where no group counts what tasks use, there is nothing to see. */
 const BLIND_MS = 3_600_000;
 const CALM_MS = 250;
 const TIGHT_MS = 20;

@@ -11,7 +11,7 @@ const KILLS_MAX = 50;
 const KILL_AGAIN_MS = 50;
 
 /**
- * Attempts whose allocation's record cannot be read. They run on, untouched, until somebody says what they are: a repeated
+ * Attempts whose allocation's record cannot be read. They run on, untouched, until an order says what they are: a repeated
  * start takes them over, a stop or removal ends them (I31).
  */
 export class Orphans {

@@ -13,7 +13,7 @@ import { join } from 'node:path';
 import { parseStat } from '../../src/adapters/processes/proc-files.ts';
 import { parseExecName } from '../../src/wire/host-files/attempt-files.ts';
 
-/** The first writer of a name wins. @returns false when somebody was earlier */
+/** The first writer of a name wins. @returns false when another writer was earlier */
 export function publish(name: string, text: string, durable: boolean): boolean {
   const temporary = `.${name}.${String(process.pid)}`;
   const fd = openSync(temporary, 'w', 0o600);
@@ -32,7 +32,7 @@ export function publish(name: string, text: string, durable: boolean): boolean {
   return true;
 }
 
-/** The folder was deleted: nobody will ever read what is written here, and nothing can be. */
+/** The folder was deleted: what is written here would never be read, and nothing can be. */
 export function isDeserted(): boolean {
   return statSync('.').nlink === 0;
 }

@@ -109,7 +109,7 @@ export class Journal {
     return this.#fenced.get(id)?.refusal;
   }
 
-  /** A start with this epoch comes from somebody who has missed something (I17). */
+  /** A start with this epoch comes from a scheduler that has missed a newer term (I17). */
   isOld(epoch: Epoch): boolean {
     if (this.#pastCells.includes(epoch.incarnation)) return true;
     return this.#epoch !== null && compareEpochs(epoch, this.#epoch) === 'older';
@@ -205,7 +205,7 @@ export class Journal {
     try {
       await this.#ports.disk.append(JOURNAL, `${this.#torn ? '\n' : ''}${lines.join('')}`);
     } catch (error) {
-      // They are taken for known in memory, so nobody would ever write them again.
+      // They are taken for known in memory, so they would never be written again.
       this.#torn = true;
       this.#gathered.unshift(...lines);
       this.#boundGathered();

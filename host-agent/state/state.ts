@@ -70,7 +70,7 @@ async function highestLock(ports: AgentPorts): Promise<number> {
 
 async function isHeld(ports: AgentPorts, number: number): Promise<boolean> {
   const found = await readRecord(ports, lockPath(number), lockFile, { leave: true });
-  // An unreadable lock names nobody who could still be there.
+  // An unreadable lock names no process that could still live.
   if (found.kind !== 'found') return false;
   const holder: ProcessIdentity = found.value;
   return ports.processes.isAlive(holder);

@@ -50,7 +50,7 @@ export interface DeciderParts {
   readonly finish: (job: OwnedJob, as: NonNullable<Evaluation['finished']>) => void;
 }
 
-/** Evaluates one job: begins all that should change, and places one slice of its slots. */
+/** Evaluates one job: begins all that should change, and places at most `sliceMax` of its slots. */
 export class Decider {
   readonly #term: Term;
   readonly #parts: DeciderParts;
@@ -192,7 +192,7 @@ export class Decider {
     return [];
   }
 
-  /** The rest of the slice sleeps until capacity is freed that could fit it. */
+  /** Slots without a place wait until capacity is freed that could fit them. */
   #park(job: OwnedJob, group: Group, slice: readonly Fill[], placed: readonly Entry[]): void {
     const nowMs = this.#term.world.clock.monotonicMs();
     const state = job.group(group.name);
