@@ -44,11 +44,18 @@ const STOP_GRACE_MS = 2_000;
 
 export async function runArbiter(options: ArbiterMainOptions): Promise<RunningArbiter> {
   const { id, log, version } = options;
+  const credentials = options.reach?.credentials;
   const signingKey = await readSigningKey(options.signingKeyFile);
   const { abandon, or } = abandonable();
   const { store, http, server, signer } = armed('arbiter', failPointsOf(systemFailures), {
-    store: new EtcdCellStore({ endpoints: options.etcd, clock: systemClock, log, onWrongServer: abandon }),
-    http: undiciClient(),
+    store: new EtcdCellStore({
+      endpoints: options.etcd,
+      credentials,
+      clock: systemClock,
+      log,
+      onWrongServer: abandon,
+    }),
+    http: undiciClient({ credentials }),
     server: fastifyServer({ log, ...options.reach }),
     signer: ticketSigner(signingKey),
   });

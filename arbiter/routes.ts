@@ -8,13 +8,28 @@ export function arbiterRoutes(arbiter: Arbiter, metrics: Metrics): readonly Rout
     {
       method: 'POST',
       path: '/v1/tickets',
-      handle: async ({ body }) => ({ status: 200, body: await arbiter.tickets(readTicketRequest(body)) }),
+      right: 'tickets',
+      handle: async ({ body, peer }) => ({
+        status: 200,
+        body: await arbiter.tickets(readTicketRequest(body, peer)),
+      }),
     },
-    { method: 'GET', path: '/v1/grants', handle: async () => ({ status: 200, body: arbiter.grants() }) },
-    { method: 'GET', path: '/livez', handle: async () => ({ status: 200, body: { status: 'ok' } }) },
+    {
+      method: 'GET',
+      path: '/v1/grants',
+      right: 'grants',
+      handle: async () => ({ status: 200, body: arbiter.grants() }),
+    },
+    {
+      method: 'GET',
+      path: '/livez',
+      right: 'health',
+      handle: async () => ({ status: 200, body: { status: 'ok' } }),
+    },
     {
       method: 'GET',
       path: '/readyz',
+      right: 'health',
       handle: async () => {
         const { missing } = arbiter;
         return { status: missing.length === 0 ? 200 : 503, body: { ready: missing.length === 0, missing } };
@@ -23,6 +38,7 @@ export function arbiterRoutes(arbiter: Arbiter, metrics: Metrics): readonly Rout
     {
       method: 'GET',
       path: '/metrics',
+      right: 'metrics',
       handle: async () => ({
         status: 200,
         contentType: 'text/plain; version=0.0.4',

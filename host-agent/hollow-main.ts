@@ -21,6 +21,7 @@ import { BODY_BYTES_MAX, CLOSE_GRACE_MS, running, verifierOf } from './main.ts';
 import { Registrar } from './api/registration.ts';
 import { PERIODIC_TASKS, startPeriodicTasks } from './api/periodic-tasks.ts';
 import type { Served } from './api/api.ts';
+import { askStore } from './orders/orderer.ts';
 import { hostChannels, hostRoutes } from './api/api.ts';
 
 /** A host that runs nothing: its tasks only take time, as their `HOLLOW_RUN_MS` says (0 or absent: until stopped). */
@@ -75,9 +76,11 @@ export async function runHollow(options: HollowOptions): Promise<RunningAgent> {
     served.set(host.id, await openHollow(host, { options, metrics, verifier }));
   const agents = [...served.values()].map((one) => one.agent);
   const { abandon: giveUp, or } = abandonable();
-  const { etcd: endpoints } = options;
+  const { etcd: endpoints, reach } = options;
+  const credentials = reach?.credentials;
   const store =
-    options.store ?? new EtcdCellStore({ endpoints, clock: systemClock, log, onWrongServer: giveUp });
+    options.store ??
+    new EtcdCellStore({ endpoints, credentials, clock: systemClock, log, onWrongServer: giveUp });
   const registrar = new Registrar(
     {
       store,
@@ -96,6 +99,7 @@ export async function runHollow(options: HollowOptions): Promise<RunningAgent> {
   const routes = hostRoutes({
     ...found,
     ready: () => registrar.registered,
+    ask: askStore(store, cellKeys(options.cell)),
     metricsText: () => metrics.render(),
   });
   const server = fastifyServer({ log, connectionsMax: CONNECTIONS_MAX, ...options.reach });

@@ -37,6 +37,7 @@ import type { AgentPorts } from './ports.ts';
 import { Registrar } from './api/registration.ts';
 import type { PeriodicTaskOptions } from './api/periodic-tasks.ts';
 import { PERIODIC_TASKS, startPeriodicTasks } from './api/periodic-tasks.ts';
+import { askStore } from './orders/orderer.ts';
 import { hostChannels, hostRoutes } from './api/api.ts';
 
 export interface AgentOptions {
@@ -172,6 +173,7 @@ export async function runAgent(options: AgentOptions): Promise<RunningAgent> {
       prefix: '',
       find: () => served,
       ready: () => registrar.registered,
+      ask: askStore(store, cellKeys(options.cell)),
       metricsText: () => metrics.render(),
     });
     const listener = await server.listen(routes, {
@@ -201,11 +203,12 @@ export async function runAgent(options: AgentOptions): Promise<RunningAgent> {
 
 /** Loaded where it is needed: an agent with a store of its own comes up in two thirds of the time. */
 async function etcdStore(
-  { etcd, log }: AgentOptions,
+  { etcd, log, reach }: AgentOptions,
   onWrongServer: (error: StoreError) => void,
 ): Promise<CellStore> {
   const { EtcdCellStore } = await import('../src/adapters/etcd/etcd.ts');
-  return new EtcdCellStore({ endpoints: etcd, clock: systemClock, log, onWrongServer });
+  const credentials = reach?.credentials;
+  return new EtcdCellStore({ endpoints: etcd, credentials, clock: systemClock, log, onWrongServer });
 }
 
 /** A role that runs until `stop`, or until it gives up. */

@@ -46,17 +46,24 @@ const HOSTS_PER_PEER_MAX = 65_536;
 export async function runMonitor(options: MonitorOptions): Promise<RunningMonitor> {
   const { cell, id, listen, version, log, lostAfterMs, massLossWaitMs, silenceMs, orphanMs, runRetentionMs } =
     options;
+  const credentials = options.reach?.credentials;
   const stopped = new AbortController();
   const { abandon, or } = abandonable();
   const { store, http, server, upkeep } = armed('monitor', failPointsOf(systemFailures), {
-    store: new EtcdCellStore({ endpoints: options.etcd, clock: systemClock, log, onWrongServer: abandon }),
-    upkeep: new EtcdUpkeep({ endpoints: options.etcd }),
-    http: undiciClient({ connectionsPerPeerMax: HOSTS_PER_PEER_MAX }),
+    store: new EtcdCellStore({
+      endpoints: options.etcd,
+      credentials,
+      clock: systemClock,
+      log,
+      onWrongServer: abandon,
+    }),
+    upkeep: new EtcdUpkeep({ endpoints: options.etcd, credentials }),
+    http: undiciClient({ connectionsPerPeerMax: HOSTS_PER_PEER_MAX, credentials }),
     server: fastifyServer({ log, ...options.reach }),
   });
   const monitor = new Monitor({
     ...{ cell, id, listen, version, log, store, http, server },
-    channels: webSocketClient(),
+    channels: webSocketClient(credentials),
     upkeep: {
       store: upkeep,
       options: {

@@ -1,3 +1,4 @@
+import type { Right } from '../src/core/access/access.ts';
 import type { Metrics } from '../src/ports/telemetry.ts';
 import type { Route, RouteReply } from '../src/ports/http.ts';
 import type { SchedulerEvent, SchedulerStatus, Why } from '../src/wire/api/scheduler-api.ts';
@@ -14,18 +15,18 @@ export interface SchedulerView {
 /** The routes of `wire/scheduler-api.ts`. None of them changes anything. */
 export function schedulerRoutes(view: SchedulerView, metrics: Metrics): readonly Route[] {
   return [
-    get('/v1/status', () => ({ status: 200, body: view.status() })),
-    get('/v1/jobs/:namespace/:job/why', ({ params }) =>
+    get('/v1/status', 'read', () => ({ status: 200, body: view.status() })),
+    get('/v1/jobs/:namespace/:job/why', 'read', ({ params }) =>
       whyReply(view.why(params['namespace'] ?? '', params['job'] ?? '')),
     ),
-    get('/v1/events', ({ signal, query }) => ({
+    get('/v1/events', 'read', ({ signal, query }) => ({
       status: 200,
       contentType: 'application/x-ndjson',
       stream: lines(view.events(signal, query['unseen'] === 'true')),
     })),
-    get('/livez', () => ({ status: 200, body: { live: true } })),
-    get('/readyz', () => readyReply(view.isReady())),
-    get('/metrics', async () => ({
+    get('/livez', 'health', () => ({ status: 200, body: { live: true } })),
+    get('/readyz', 'health', () => readyReply(view.isReady())),
+    get('/metrics', 'metrics', async () => ({
       status: 200,
       contentType: 'text/plain; version=0.0.4',
       stream: once(await metrics.render()),
@@ -35,9 +36,10 @@ export function schedulerRoutes(view: SchedulerView, metrics: Metrics): readonly
 
 function get(
   path: string,
+  right: Right,
   reply: (request: Parameters<Route['handle']>[0]) => RouteReply | Promise<RouteReply>,
 ): Route {
-  return { method: 'GET', path, handle: async (request) => reply(request) };
+  return { method: 'GET', path, right, handle: async (request) => reply(request) };
 }
 
 function whyReply(why: Why | undefined): RouteReply {

@@ -51,11 +51,18 @@ const BODY_BYTES_MAX = 16 * 1024;
 /** Starts a scheduler on the machine it runs on. Resolves when its API serves. */
 export async function runScheduler(options: SchedulerMainOptions): Promise<RunningScheduler> {
   const { log } = options;
+  const credentials = options.reach?.credentials;
   const settings = compileOptions(options);
   const { abandon, or } = abandonable();
   const { store, http, server } = armed('scheduler', failPointsOf(systemFailures), {
-    store: new EtcdCellStore({ endpoints: options.etcd, clock: systemClock, log, onWrongServer: abandon }),
-    http: undiciClient(),
+    store: new EtcdCellStore({
+      endpoints: options.etcd,
+      credentials,
+      clock: systemClock,
+      log,
+      onWrongServer: abandon,
+    }),
+    http: undiciClient({ credentials }),
     server: fastifyServer({ log, ...options.reach }),
   });
   const world = {

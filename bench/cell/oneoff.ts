@@ -11,9 +11,9 @@ import { flagsOf } from '../testbed/flags.ts';
 
 /**
  * One-off runs on an idle cell of separate processes: from just before the submission to the first byte of output, one
- * after the other. `npm run bench -- oneoff --runs 300`
+ * after the other. `npm run bench -- oneoff --runs 300`; with `--plain` without TLS.
  */
-const { runs, warmup } = flagsOf({ runs: 300, warmup: 30 });
+const { runs, warmup, plain } = flagsOf({ runs: 300, warmup: 30, plain: false });
 
 const CALL_TIMEOUT_MS = 10_000;
 
@@ -50,6 +50,7 @@ async function measure(): Promise<void> {
       base,
       name: 'bench',
       fresh: true,
+      plain,
       hosts: 3,
       monitors: 2,
       steps,
@@ -57,9 +58,10 @@ async function measure(): Promise<void> {
     },
     new AbortController().signal,
   );
-  const http = undiciClient();
+  let http: HttpClient | null = null;
   try {
     await start();
+    http = undiciClient({ credentials: cell.credentials });
     const monitor = cell.monitors[0] ?? '';
     const timesMs: number[] = [];
     for (let n = 0; n < warmup + runs; n++) {
@@ -68,10 +70,10 @@ async function measure(): Promise<void> {
     }
     const [p50, p99] = [percentile(timesMs, 0.5), percentile(timesMs, 0.99)];
     process.stdout.write(
-      `oneoff submit-to-first-byte p50=${p50.toFixed(1)}ms p99=${p99.toFixed(1)}ms runs=${String(timesMs.length)} hosts=3\n`,
+      `oneoff submit-to-first-byte p50=${p50.toFixed(1)}ms p99=${p99.toFixed(1)}ms runs=${String(timesMs.length)} hosts=3 ${plain ? 'plain' : 'tls'}\n`,
     );
   } finally {
-    await http.close();
+    await http?.close();
     await cell.stop({ erase: true });
     rmSync(base, { recursive: true, force: true });
   }

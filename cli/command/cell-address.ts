@@ -10,10 +10,28 @@ export interface RunningCell {
   readonly pid: number;
   readonly etcd: readonly string[];
   readonly monitors: readonly string[];
+  /** The folder with an operator's credentials; absent: the cell has none, and speaks plain. */
+  readonly credentials?: string;
   readonly startedAtMs: number;
 }
 
 export const DEFAULT_ADDRESS = 'http://127.0.0.1:7070';
+
+/**
+ * The folder with the caller's credentials: option, `MOORAGE_CREDENTIALS`, or that of the development cell of this folder
+ * that is called.
+ */
+export function credentialsFolder(
+  sources: { readonly option: string | undefined; readonly env: Terminal['env']; readonly cwd: string },
+  urls: readonly string[],
+): string | null {
+  const named = sources.option ?? sources.env.MOORAGE_CREDENTIALS ?? '';
+  if (named !== '') return named;
+  const called = runningCells(sources.cwd).find(({ monitors, etcd }) =>
+    urls.every((url) => monitors.includes(url) || etcd.includes(url)),
+  );
+  return called?.credentials ?? null;
+}
 
 /** The monitors to call, most explicit source first: option, `MOORAGE_ADDR`, a development cell of this folder, default. */
 export function monitorAddresses(sources: {
@@ -47,10 +65,14 @@ function checkUrl(written: string, from: string): string {
 
 /** The development cell that runs in this folder or one above it; the latest when there are several. */
 export function runningCell(cwd: string): RunningCell | null {
+  return runningCells(cwd)[0] ?? null;
+}
+
+/** Those of the nearest folder that has any; the latest first. */
+function runningCells(cwd: string): readonly RunningCell[] {
   for (let folder = cwd; ; folder = join(folder, '..')) {
     const cells = cellsUnder(folder).sort((a, b) => b.startedAtMs - a.startedAtMs);
-    if (cells[0] !== undefined) return cells[0];
-    if (folder === join(folder, '..')) return null;
+    if (cells.length > 0 || folder === join(folder, '..')) return cells;
   }
 }
 

@@ -3,7 +3,8 @@
  * has:
  *
  * - `terminal.ts`: where it reads and writes;
- * - the client of a monitor at one of the addresses that `cell-address.ts` finds;
+ * - the client of a monitor at one of the addresses that `cell-address.ts` finds, with the credentials that
+ *   `credentials.ts` reads;
  * - the form of the output.
  *
  * It returns an exit code of `exit.ts` or throws a `CliError`; `problems.ts` makes one of a monitor's error answer. Files are
@@ -46,6 +47,10 @@ const ADDRESS = [
   '--address <url>',
   'a monitor; repeat it, or use commas, for several (MOORAGE_ADDR)',
 ] as const;
+export const CREDENTIALS = [
+  '--credentials <folder>',
+  'your certificate and key, where the cell wants them (MOORAGE_CREDENTIALS)',
+] as const;
 const NAMESPACE = ['-n, --namespace <name>', 'namespace of the jobs (MOORAGE_NAMESPACE)'] as const;
 
 /** The options of cell verbs may stand before the verb too. */
@@ -54,6 +59,7 @@ export function globalOptions(program: Command): Command {
     .enablePositionalOptions()
     .addOption(outputOption())
     .option(...ADDRESS, collect, [])
+    .option(...CREDENTIALS)
     .option(...NAMESPACE);
 }
 
@@ -66,6 +72,7 @@ export function verb(program: Command, definition: string, description: string):
 export function cellVerb(program: Command, definition: string, description: string): Command {
   return verb(program, definition, description)
     .option(...ADDRESS, collect, [])
+    .option(...CREDENTIALS)
     .option(...NAMESPACE);
 }
 

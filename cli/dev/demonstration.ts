@@ -61,7 +61,10 @@ function quoted(arg: string): string {
 function run(cell: LocalCell, args: readonly string[], onLine: (line: string) => void): Promise<number> {
   const child = spawn(process.execPath, [CLI_PATH, ...args], {
     stdio: ['ignore', 'pipe', 'pipe'],
-    env: { ...process.env, MOORAGE_ADDR: cell.monitors.join(','), NO_COLOR: '1' },
+    env: {
+      ...{ ...process.env, MOORAGE_ADDR: cell.monitors.join(','), NO_COLOR: '1' },
+      ...(cell.credentials === undefined ? {} : { MOORAGE_CREDENTIALS: cell.credentials.folder }),
+    },
   });
   for (const stream of [child.stdout, child.stderr]) eachLine(stream, onLine);
   return new Promise((resolve, reject) => {

@@ -71,7 +71,7 @@ async function runCell(options: DevOptions, base: string, interrupted: AbortSign
 }
 
 async function show(cell: LocalCell, steps: Steps, interrupted: AbortSignal): Promise<void> {
-  const http = nodeClient();
+  const http = nodeClient(cell.credentials);
   try {
     await Promise.race([demonstrate(cell, http, steps), once(interrupted, 'abort')]);
   } finally {

@@ -59,6 +59,11 @@ export class DataFolder {
     return join(this.path, 'keys');
   }
 
+  /** The cell's authority, and what it issued. */
+  get pki(): string {
+    return join(this.path, 'pki');
+  }
+
   get logs(): string {
     return join(this.path, 'logs');
   }
@@ -74,7 +79,7 @@ export class DataFolder {
 
   /** Removes what an earlier cell of this name left. */
   wipe(): void {
-    for (const part of ['etcd', 'hosts', 'keys', 'logs'])
+    for (const part of ['etcd', 'hosts', 'keys', 'logs', 'pki'])
       rmSync(join(this.path, part), { recursive: true, force: true, maxRetries: 5 });
   }
 

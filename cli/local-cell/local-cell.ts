@@ -3,14 +3,18 @@
  * answers, all roles side by side. The caller starts the hosts: real ones for a development cell, hollow ones for a replay.
  *
  * - `data-folder.ts` locks a folder for the cell's data.
+ * - `certificates.ts` is the authority of the cell: each process gets a certificate from it before it starts.
  * - `processes.ts` starts the roles' processes, and `store-process.ts` the store's. `kept-process.ts` restarts those that end,
  *   after the delay of `restarts.ts`; `role-process.ts` is one process of a role, from its start to its end.
  * - `steps.ts` prints the steps of the start.
  */
 import { existsSync } from 'node:fs';
 import { findEtcd } from '../../src/adapters/etcd/server/find-etcd.ts';
+import type { Credentials } from '../../src/adapters/pki/credentials.ts';
+import { openCredentials } from '../../src/adapters/pki/credentials.ts';
 import { builtFile } from '../../src/adapters/system/package-files.ts';
 import { makeKeyFiles } from '../../src/adapters/tickets/key-files.ts';
+import { Certificates } from './certificates.ts';
 import type { DataFolder } from './data-folder.ts';
 import { takeDataFolder } from './data-folder.ts';
 import type { RunningProcess } from './processes.ts';
@@ -27,6 +31,8 @@ export interface LocalCellOptions {
   readonly fresh: boolean;
   /** `off` keeps the store's history from its first revision, for a check at the end. */
   readonly compaction: 'as-served' | 'off';
+  /** Without TLS and certificates: to measure what they cost. */
+  readonly plain?: boolean;
   readonly steps: Steps;
   /** The store or a role ended by itself, or was started again. */
   readonly onEvent: (line: string) => void;
@@ -41,12 +47,17 @@ export interface SchedulerStart {
 /** The built command line that every role process is started with. */
 const CLI_PATH = builtFile('cli/main.js');
 
+export type LocalRole = 'scheduler' | 'monitor' | 'arbiter' | 'agent' | 'hollow';
+
 export class LocalCell {
   readonly folder: DataFolder;
   /** There is nothing of an earlier start in its folder. */
   readonly isNew: boolean;
   readonly processes: ProcessGroup;
   readonly #options: LocalCellOptions;
+  /** null: the cell is plain. */
+  readonly #certificates: Certificates | null;
+  #credentials: Credentials | undefined;
   #store: StoreProcess | null = null;
   #monitors: readonly RunningProcess[] = [];
   #schedulers: ReadonlySet<string> = new Set();
@@ -57,6 +68,7 @@ export class LocalCell {
     // Before anything is written: the logs of this start are not an earlier one's.
     if (options.fresh) this.folder.wipe();
     this.isNew = !existsSync(this.folder.etcd);
+    this.#certificates = options.plain === true ? null : new Certificates(this.folder.pki, options.onEvent);
     this.processes = new ProcessGroup({
       cliPath: CLI_PATH,
       logFolder: this.folder.logs,
@@ -70,6 +82,11 @@ export class LocalCell {
     return this.#store.ready.clientUrl;
   }
 
+  /** An operator's; undefined: the cell is plain. */
+  get credentials(): Credentials | undefined {
+    return this.#credentials;
+  }
+
   /** Every process of the cell, the store first. */
   get members(): readonly { readonly name: string; readonly pid: number }[] {
     return [...(this.#store === null ? [] : [this.#store]), ...this.processes.members];
@@ -80,25 +97,39 @@ export class LocalCell {
   }
 
   /** Starts one role on this cell; it is started again when it ends without an order to stop. */
-  role(kind: string, id: string, more: readonly string[]): Promise<RunningProcess> {
-    const common = ['--cell', this.folder.name, '--etcd', this.etcd, '--id', id, '--listen', ANY_PORT];
+  async role(kind: LocalRole, id: string, more: readonly string[]): Promise<RunningProcess> {
+    const own = await this.#certificates?.issue(kind === 'hollow' ? 'agent' : kind, id);
+    const shown = own === undefined ? [] : ['--credentials', own];
+    const common = [
+      '--cell',
+      this.folder.name,
+      '--etcd',
+      this.etcd,
+      '--id',
+      id,
+      '--listen',
+      ANY_PORT,
+      ...shown,
+    ];
     return this.processes.start(id, [kind, ...common, ...more], { keepUp: true });
   }
 
-  /** The keys of the arbiter, then the store. */
+  /** Keys and certificates, then the store. */
   async startStore(note = ''): Promise<void> {
     const { steps, compaction, onEvent } = this.#options;
     await steps.step(
       'keys',
-      () => makeKeyFiles(this.folder.keys),
-      () => 'ticket keys, pinned by file',
+      () => Promise.all([makeKeyFiles(this.folder.keys), this.#prepareCertificates()]),
+      () => `ticket keys, pinned by file${this.#certificates === null ? '' : '; certificates, for TLS'}`,
     );
     await steps.step(
       'etcd',
       async () => {
         const found = await findEtcd({ env: process.env });
         const off = compaction === 'off' ? { autoCompaction: 'off' as const } : {};
-        const options = { binary: found.path, dataFolder: this.folder.etcd, ...off };
+        const own = await this.#certificates?.issue('etcd', 'etcd-1');
+        const credentials = own === undefined ? undefined : openCredentials(own, null);
+        const options = { binary: found.path, dataFolder: this.folder.etcd, credentials, ...off };
         this.#store = storeProcess(options, onEvent);
         await this.#store.start();
         return `${this.etcd} (${found.version}, ${found.path})${note}`;
@@ -119,6 +150,12 @@ export class LocalCell {
       this.#startMonitors(roles.monitors),
       this.#startSchedulers(roles.schedulers),
     ]);
+  }
+
+  async #prepareCertificates(): Promise<void> {
+    if (this.#certificates === null) return;
+    await this.#certificates.init(this.folder.name);
+    this.#credentials = openCredentials(await this.#certificates.issue('operator', 'dev'), null);
   }
 
   async #startArbiter(): Promise<void> {
@@ -158,6 +195,7 @@ export class LocalCell {
       pid: process.pid,
       etcd: [this.etcd],
       monitors: this.monitors,
+      ...(this.#credentials === undefined ? {} : { credentials: this.#credentials.folder }),
       startedAtMs: Date.now(),
     });
   }
@@ -169,6 +207,7 @@ export class LocalCell {
   async stop(options: { readonly erase: boolean }): Promise<void> {
     await this.processes.stopAll(({ name }) => this.#schedulers.has(name));
     await this.#store?.stop();
+    this.#certificates?.close();
     this.folder.release(options.erase);
   }
 }

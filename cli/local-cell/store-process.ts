@@ -8,7 +8,7 @@ export type StoreProcess = KeptProcess<EtcdProcess>;
 
 /** An etcd that is started again, on its ports and its data, whenever it ends by itself. */
 export function storeProcess(
-  options: Pick<StartEtcdOptions, 'binary' | 'dataFolder' | 'autoCompaction'>,
+  options: Pick<StartEtcdOptions, 'binary' | 'dataFolder' | 'autoCompaction' | 'credentials'>,
   onEvent: (text: string) => void,
 ): StoreProcess {
   return new KeptProcess<EtcdProcess>({

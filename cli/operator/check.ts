@@ -4,6 +4,7 @@ import { VIOLATIONS_MAX } from '../../sim/checkers/replay/violations.ts';
 import { EtcdCellStore } from '../../src/adapters/etcd/etcd.ts';
 import { EtcdUpkeep } from '../../src/adapters/etcd/upkeep.ts';
 import { nodeClient } from '../../src/adapters/http/node-client.ts';
+import type { Credentials } from '../../src/adapters/pki/credentials.ts';
 import { systemClock } from '../../src/adapters/system/system.ts';
 import { silentLog } from '../../src/adapters/telemetry/silent.ts';
 import { HostClient } from '../../src/clients/host-client.ts';
@@ -18,7 +19,7 @@ import { CliError, EXIT } from '../command/exit.ts';
 import { printAnswer } from '../output/output.ts';
 import { formatTable } from '../output/table.ts';
 import { mebibytes, plural } from '../output/words.ts';
-import type { StoreFlags } from './store-flags.ts';
+import type { NamedStore, StoreFlags } from './store-flags.ts';
 import { storeOf } from './store-flags.ts';
 
 /** Hosts that are asked at once. */
@@ -26,8 +27,7 @@ const HOSTS_IN_FLIGHT = 16;
 
 /** Replays the cell's history from etcd and compares it with what the hosts hold. */
 export async function check(context: Context, options: StoreFlags): Promise<number> {
-  const { etcd, cell } = storeOf(context, options, 'check');
-  const found = await checkCell(etcd, cell);
+  const found = await checkCell(storeOf(context, options, 'check'));
   await printAnswer(context, found, { name: found.report.verdict, text: () => renderCheck(found) });
   return exitOf(found);
 }
@@ -44,13 +44,14 @@ export function exitOf({ report }: CheckedCell): number {
 }
 
 /** @throws StoreError */
-export async function checkCell(etcd: readonly string[], cell: string): Promise<CheckedCell> {
-  const store = new EtcdCellStore({ endpoints: etcd, clock: systemClock, log: silentLog });
-  const upkeep = new EtcdUpkeep({ endpoints: etcd });
+export async function checkCell({ etcd, cell, credentials }: NamedStore): Promise<CheckedCell> {
+  const reach = { endpoints: etcd, credentials };
+  const store = new EtcdCellStore({ ...reach, clock: systemClock, log: silentLog });
+  const upkeep = new EtcdUpkeep(reach);
   try {
     const keys = cellKeys(cell);
     // The hosts first: what they run must have been committed before, so it must be in the history read after.
-    const { listings, silentHosts } = await askHosts(store, keys);
+    const { listings, silentHosts } = await askHosts(store, keys, credentials);
     const report = await checkHistory(store, keys, listings);
     const meta = await store.read([keys.meta]);
     if (report.verdict === 'nothing-seen' && !meta.entries.has(keys.meta))
@@ -68,10 +69,12 @@ export async function checkCell(etcd: readonly string[], cell: string): Promise<
 async function askHosts(
   store: CellStore,
   keys: CellKeys,
+  credentials: Credentials | undefined,
 ): Promise<{ listings: HostListing[]; silentHosts: string[] }> {
   const { entries } = await store.list(keys.hosts);
   const hosts = [...entries.values()].map((entry) => hostCodec.decode(entry.value));
-  const client = new HostClient(nodeClient());
+  const http = nodeClient(credentials);
+  const client = new HostClient(http);
   const listings: HostListing[] = [];
   const silentHosts: string[] = [];
   let next = 0;
@@ -83,6 +86,7 @@ async function askHosts(
     }
   };
   await Promise.all(Array.from({ length: HOSTS_IN_FLIGHT }, worker));
+  await http.close();
   return { listings, silentHosts };
 }
 

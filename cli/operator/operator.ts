@@ -4,12 +4,13 @@
  * - `store-flags.ts` finds the store that `--etcd` and `--cell` name, or that of the development cell in this folder.
  * - `check.ts` replays the history of the cell and compares it with what the hosts report; `replay` calls it too.
  * - `restored.ts` gives the cell a new incarnation after its store was restored or made anew.
- * - `keys.ts` makes the key pair of the cell's tickets.
+ * - `keys.ts` makes the key pair of the cell's tickets; `pki.ts` the certificates by which its processes know each other.
  */
 import type { Command } from 'commander';
 import type { ProgramInput } from '../command/command.ts';
-import { collect, verb } from '../command/command.ts';
+import { collect, CREDENTIALS, verb } from '../command/command.ts';
 import type { GlobalOptions } from '../command/context.ts';
+import type { IssueFlags } from './pki.ts';
 import type { StoreFlags } from './store-flags.ts';
 
 export function addOperatorVerbs(program: Command, { run }: ProgramInput): void {
@@ -34,10 +35,34 @@ export function addOperatorVerbs(program: Command, { run }: ProgramInput): void 
   ).action((folder: string, options: GlobalOptions) =>
     run(options, async (context) => (await import('./keys.ts')).keys(context, folder)),
   );
+  const pki = program
+    .command('pki')
+    .description("the cell's authority: certificates by which its processes know each other");
+  verb(pki, 'init <folder>', 'make the authority of a cell')
+    .option('--cell <name>', 'name of the cell', 'default')
+    .action((folder: string, options: GlobalOptions & { readonly cell: string }) =>
+      run(options, async (context) => (await import('./pki.ts')).init(context, folder, options.cell)),
+    );
+  verb(pki, 'issue <folder>', 'issue a certificate, or renew it; prints the folder that holds it')
+    .requiredOption(
+      '--role <role>',
+      'what its holder is: scheduler, agent, monitor, arbiter, etcd or operator',
+    )
+    .requiredOption('--id <name>', 'unique in the cell')
+    .option('--san <host>', 'an address or name where it serves; repeat it, or use commas', collect, [])
+    .option('--ttl <time>', 'how long it counts (default: 24h)')
+    .action((folder: string, options: GlobalOptions & IssueFlags) =>
+      run(options, async (context) => (await import('./pki.ts')).issue(context, folder, options)),
+    );
+  verb(pki, 'show <folder>', 'list what was issued, and until when').action(
+    (folder: string, options: GlobalOptions) =>
+      run(options, async (context) => (await import('./pki.ts')).show(context, folder)),
+  );
 }
 
 function storeVerb(program: Command, name: string, description: string): Command {
   return verb(program, name, description)
     .option('--etcd <url>', 'the store; repeat it, or use commas, for several members', collect, [])
-    .option('--cell <name>', 'name of the cell');
+    .option('--cell <name>', 'name of the cell')
+    .option(...CREDENTIALS);
 }

@@ -14,8 +14,8 @@ import { storeOf } from './store-flags.ts';
  * new cell. See docs/restoring.md.
  */
 export async function restored(context: Context, options: StoreFlags): Promise<number> {
-  const { etcd, cell } = storeOf(context, options, 'restored');
-  const store = new EtcdCellStore({ endpoints: etcd, clock: systemClock, log: silentLog });
+  const { etcd, cell, credentials } = storeOf(context, options, 'restored');
+  const store = new EtcdCellStore({ endpoints: etcd, credentials, clock: systemClock, log: silentLog });
   try {
     const maker = { nowMs: context.terminal.nowMs(), makeUuid: randomUUID };
     const { incarnation } = await renewMeta(store, cellKeys(cell), maker);

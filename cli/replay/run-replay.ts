@@ -55,7 +55,7 @@ export async function replay(context: Context, folder: string, options: ReplayOp
   try {
     steps.line(`cell "${cell.folder.name}" for ${String(pods.length)} pods`);
     await start();
-    const api = new MonitorClient(nodeClient(), { urls: cell.monitors, from: 'the replay' });
+    const api = new MonitorClient(nodeClient(cell.credentials), { urls: cell.monitors, from: 'the replay' });
     let code = await run(context, api, { folder, pods, options, namespace: 'replay' });
     if (options.check && !context.interrupted.aborted) code = Math.max(code, await verify(context, cell));
     if (options.keep) await stay(context, cell, steps);
@@ -155,7 +155,7 @@ async function reportOf(
 }
 
 async function verify(context: Context, cell: LocalCell): Promise<number> {
-  const found = await checkCell([cell.etcd], cell.folder.name);
+  const found = await checkCell({ etcd: [cell.etcd], cell: cell.folder.name, credentials: cell.credentials });
   const { terminal, output } = context;
   if (output === 'json' || output === 'yaml') terminal.err(renderCheck(found));
   else terminal.out(`\n${renderCheck(found)}`);

@@ -3,8 +3,10 @@ import { join } from 'node:path';
 import type { Reach } from '../../src/adapters/http/http.ts';
 import { LOOPBACK } from '../../src/adapters/http/http.ts';
 import { pinoLog } from '../../src/adapters/telemetry/telemetry.ts';
+import type { Identity } from '../../src/core/access/identity.ts';
 import { ID_RULE, isId } from '../../src/core/cell/ids.ts';
 import type { Log } from '../../src/ports/telemetry.ts';
+import { readCredentials } from '../command/credentials.ts';
 import { usageError } from '../command/exit.ts';
 import type { Reading } from '../../src/wire/values/units.ts';
 import { VERSION } from '../command/version.ts';
@@ -17,6 +19,7 @@ export interface RoleFlags {
   readonly listen: string;
   readonly advertise?: string;
   readonly plainOutsideLoopback?: boolean;
+  readonly credentials?: string;
   readonly logLevel: 'debug' | 'info' | 'warn' | 'error' | 'silent';
   readonly logFile?: string;
 }
@@ -33,9 +36,11 @@ export interface RoleBasics {
 }
 
 const DEFAULT_ETCD = 'http://127.0.0.1:2379';
+const DEFAULT_SECURE_ETCD = 'https://127.0.0.1:2379';
 
 export function roleBasics(flags: RoleFlags, component: string): RoleBasics {
-  const id = flags.id ?? defaultId(component);
+  const identity = flags.credentials === undefined ? null : certifiedAs(flags.credentials, component);
+  const id = flags.id ?? identity?.id ?? defaultId(component);
   if (!isId(id)) throw usageError(`--id ${id}: ${ID_RULE}`, `moorage ${component} --help`);
   if (!isId(flags.cell))
     throw usageError(
@@ -46,42 +51,62 @@ export function roleBasics(flags: RoleFlags, component: string): RoleBasics {
     .flatMap((text) => text.split(','))
     .filter((text) => text !== '')
     .map((text) => readMember(text));
+  if (identity !== null && (identity.id !== id || identity.cell !== flags.cell))
+    throw usageError(
+      `--credentials ${flags.credentials ?? ''}: its certificate is of ${identity.role} ${identity.id} of cell ${identity.cell}`,
+      `moorage ${component} --cell ${identity.cell} --id ${identity.id}`,
+    );
   const file = flags.logFile === undefined ? {} : { file: flags.logFile };
+  const log = pinoLog({ component, id, level: flags.logLevel, ...file });
   return {
     cell: flags.cell,
-    etcd: etcd.length === 0 ? [DEFAULT_ETCD] : etcd,
+    etcd: etcd.length === 0 ? [identity === null ? DEFAULT_ETCD : DEFAULT_SECURE_ETCD] : etcd,
     id,
-    ...serving(flags, component),
+    ...serving(flags, component, log),
     version: VERSION,
-    log: pinoLog({ component, id, level: flags.logLevel, ...file }),
+    log,
   };
 }
 
 /** Where it listens, and the address that it registers. */
 function serving(
-  { listen: text, advertise, plainOutsideLoopback = false }: RoleFlags,
+  { listen: text, advertise, plainOutsideLoopback = false, credentials: folder }: RoleFlags,
   component: string,
+  log: Log,
 ): Pick<RoleBasics, 'listen' | 'reach'> {
   const listen = readListen(text);
-  if (!LOOPBACK.has(listen.host) && !plainOutsideLoopback)
+  if (folder === undefined && !LOOPBACK.has(listen.host) && !plainOutsideLoopback)
     throw usageError(
-      `--listen ${text}: others on the network could call it, and there is no TLS; say that the network is trusted`,
-      `moorage ${component} --listen ${text} --plain-outside-loopback`,
+      `--listen ${text}: others on the network could call it, and there is no TLS; give it credentials, or say that the network is trusted`,
+      `moorage ${component} --listen ${text} --credentials FOLDER   (or --plain-outside-loopback)`,
     );
   if (EVERYWHERE.has(listen.host) && advertise === undefined)
     throw usageError(
       `--listen ${text}: name one address of this machine, or the one that others are told`,
-      `moorage ${component} --listen ${text} --plain-outside-loopback --advertise http://ADDRESS:PORT`,
+      `moorage ${component} --listen ${text} --advertise http${folder === undefined ? '' : 's'}://ADDRESS:PORT`,
     );
   if (advertise !== undefined && !/^https?:\/\/[^/\s]+$/.test(advertise))
     throw usageError(
       `--advertise ${advertise}: write it as http://ADDRESS:PORT`,
       `moorage ${component} --help`,
     );
-  return { listen, reach: { plainOutsideLoopback, ...(advertise === undefined ? {} : { advertise }) } };
+  const credentials = folder === undefined ? {} : { credentials: readCredentials(folder, log) };
+  const told = advertise === undefined ? {} : { advertise };
+  return { listen, reach: { plainOutsideLoopback, ...credentials, ...told } };
 }
 
 const EVERYWHERE: ReadonlySet<string> = new Set(['0.0.0.0', '::']);
+
+/** @throws CliError also when the certificate is of another role */
+function certifiedAs(folder: string, component: string): Identity {
+  const { identity } = readCredentials(folder, null);
+  const role = component === 'hollow' ? 'agent' : component;
+  if (identity.role === role) return identity;
+  throw usageError(
+    `--credentials ${folder}: its certificate is of ${identity.role} ${identity.id}, and this is to be a role of another kind`,
+    `moorage pki issue AUTHORITY --role ${role} --id ID`,
+  );
+}
 
 /** An agent is its host; of other roles several may run on one host. */
 function defaultId(component: string): string {

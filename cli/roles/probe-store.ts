@@ -20,7 +20,10 @@ const RETRY_MS = 500;
  * @throws CliError, SchemaError
  */
 export async function probeStore(terminal: Terminal, basics: RoleBasics, needed: boolean): Promise<void> {
-  const store = new EtcdCellStore({ endpoints: basics.etcd, clock: systemClock, log: basics.log });
+  const { credentials } = basics.reach;
+  const store = new EtcdCellStore({
+    ...{ endpoints: basics.etcd, credentials, clock: systemClock, log: basics.log },
+  });
   const startMs = terminal.nowMs();
   try {
     for (;;) {

@@ -124,9 +124,15 @@ function roleVerb(program: Command, name: string, description: string): Command 
     .option('--id <name>', 'unique in the cell')
     .option('--listen <host:port>', 'where it serves; port 0 takes any free one', '127.0.0.1:0')
     .option('--advertise <url>', 'where others reach it, if not where it listens')
+    .addOption(
+      new Option(
+        '--credentials <folder>',
+        'its certificate and key, from "moorage pki issue": with them it speaks TLS only',
+      ).env('MOORAGE_CREDENTIALS'),
+    )
     .option(
       '--plain-outside-loopback',
-      'listen beyond this machine, without TLS: on a network that is trusted',
+      'listen beyond this machine without credentials: on a network that is trusted',
     )
     .addOption(
       new Option('--log-level <level>', 'what is logged')

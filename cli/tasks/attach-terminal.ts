@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { webSocketClient } from '../../src/adapters/http/channel-client.ts';
 import { systemClock, systemRandom } from '../../src/adapters/system/system.ts';
 import type { AttachTarget } from '../../src/clients/attach-session.ts';
 import { AttachSession } from '../../src/clients/attach-session.ts';
@@ -36,7 +35,7 @@ export async function attachTerminal(
   const session = new AttachSession(target, {
     input: options.input,
     onHeld: () => context.terminal.err(HELD),
-    channels: webSocketClient(),
+    channels: await context.channels(),
     clock: systemClock,
     random: systemRandom,
     addresses: () => api.addresses,

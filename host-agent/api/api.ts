@@ -3,6 +3,7 @@
  * `periodic-tasks.ts` runs what an agent does at intervals.
  */
 import { isId } from '../../src/core/cell/ids.ts';
+import type { Right } from '../../src/core/access/access.ts';
 import type { ChannelRoute, Route, RouteReply, RouteRequest } from '../../src/ports/http.ts';
 import type { StartRequest, StopRequest } from '../../src/wire/api/host-api.ts';
 import { LOG_OFFSET_HEADER, LOG_STREAMS } from '../../src/wire/api/host-api.ts';
@@ -11,6 +12,8 @@ import { startRequest, stopRequest } from '../../src/wire/api/host-requests.ts';
 import { ProblemError } from '../../src/wire/api/problem.ts';
 import { readBody } from '../../src/wire/api/api.ts';
 import type { HostAgent } from '../agent.ts';
+import type { AskStore } from '../orders/orderer.ts';
+import { checkEnds, checkStarts } from '../orders/orderer.ts';
 import { refusal } from '../orders/admission.ts';
 import type { InputMode } from '../io/input-holders.ts';
 import { readLog } from '../io/log-reader.ts';
@@ -29,6 +32,8 @@ export interface HostRoutesOptions {
   find(request: RouteRequest): Served | undefined;
   /** Registered in the store. */
   ready(): boolean;
+  /** Absent: whoever has the right to end allocations may end any. */
+  readonly ask?: AskStore;
   metricsText(): Promise<string>;
 }
 
@@ -36,25 +41,28 @@ type Handler = (served: Served, request: RouteRequest) => Promise<RouteReply>;
 
 /** The host-agent's API; see `wire/host-api.ts`. */
 export function hostRoutes(options: HostRoutesOptions): readonly Route[] {
-  const route = (method: Route['method'], path: string, handle: Handler): Route => ({
+  const route = (method: Route['method'], path: string, right: Right, handle: Handler): Route => ({
     method,
     path: `${options.prefix}${path}`,
+    right,
     handle: async (request) => handle(servedBy(options, request), request),
   });
   return [
-    route('PUT', '/v1/allocations/:id', start),
-    route('POST', '/v1/allocations/:id/stop', stop),
-    route('DELETE', '/v1/allocations/:id', remove),
-    route('GET', '/v1/allocations', async ({ agent }) => ok(agent.listing())),
-    route('GET', '/v1/allocations/:id', async ({ agent }, request) => ok(agent.report(idOf(request)))),
-    route('GET', '/v1/allocations/:id/logs', logs),
-    route('POST', '/v1/allocations/:id/exec', exec),
-    route('GET', '/v1/allocations/:id/exec/:command', async ({ agent }, request) =>
+    route('PUT', '/v1/allocations/:id', 'start', start),
+    route('POST', '/v1/allocations/:id/stop', 'stop', ending(options.ask, stop)),
+    route('DELETE', '/v1/allocations/:id', 'stop', ending(options.ask, remove)),
+    route('GET', '/v1/allocations', 'reports', async ({ agent }) => ok(agent.listing())),
+    route('GET', '/v1/allocations/:id', 'reports', async ({ agent }, request) =>
+      ok(agent.report(idOf(request))),
+    ),
+    route('GET', '/v1/allocations/:id/logs', 'relay', logs),
+    route('POST', '/v1/allocations/:id/exec', 'relay', exec),
+    route('GET', '/v1/allocations/:id/exec/:command', 'relay', async ({ agent }, request) =>
       ok(await agent.command(idOf(request), request.params['command'] ?? '', request.query['task'])),
     ),
-    route('POST', '/v1/allocations/:id/signal', signal),
-    route('GET', '/v1/reports', reports),
-    route('GET', '/v1/usage', async ({ agent }) => ok(await agent.usage())),
+    route('POST', '/v1/allocations/:id/signal', 'relay', signal),
+    route('GET', '/v1/reports', 'reports', reports),
+    route('GET', '/v1/usage', 'reports', async ({ agent }) => ok(await agent.usage())),
     ...processRoutes(options),
   ];
 }
@@ -64,6 +72,7 @@ export function hostChannels(options: Pick<HostRoutesOptions, 'prefix' | 'find'>
   return [
     {
       path: `${options.prefix}/v1/allocations/:id/attach`,
+      right: 'relay',
       open: async (request) => {
         const { agent } = servedBy(options, request);
         const { task, command } = request.query;
@@ -85,15 +94,17 @@ export function hostChannels(options: Pick<HostRoutesOptions, 'prefix' | 'find'>
 
 function processRoutes(options: HostRoutesOptions): readonly Route[] {
   return [
-    { method: 'GET', path: '/livez', handle: async () => ok({ live: true }) },
+    { method: 'GET', path: '/livez', right: 'health', handle: async () => ok({ live: true }) },
     {
       method: 'GET',
       path: '/readyz',
+      right: 'health',
       handle: async () => ({ status: options.ready() ? 200 : 503, body: { ready: options.ready() } }),
     },
     {
       method: 'GET',
       path: '/metrics',
+      right: 'metrics',
       handle: async () => ({
         status: 200,
         body: await options.metricsText(),
@@ -124,7 +135,16 @@ async function start({ agent }: Served, request: RouteRequest): Promise<RouteRep
   const order: StartRequest = readBody(startRequest, request.body);
   if (order.allocation.id !== idOf(request))
     throw refusal('bad-request', 'the address and the body name different allocations');
+  checkStarts(request.peer, order.allocation);
   return ok({ report: await agent.start(order) });
+}
+
+/** The caller may end this allocation, or its order is refused before it is read. */
+function ending(ask: AskStore | undefined, handle: Handler): Handler {
+  return async (served, request) => {
+    await checkEnds(request.peer, served.agent.run(idOf(request))?.spec.allocation, ask);
+    return handle(served, request);
+  };
 }
 
 async function stop({ agent }: Served, request: RouteRequest): Promise<RouteReply> {

@@ -1,18 +1,19 @@
 /**
  * Orders of schedulers. What is checked between a start order and the fork of a process, in this order:
  *
- * 1. Is the order a repeated one? Then it gets the first answer; another order under the same id is refused.
- * 2. `admission.ts`: is it for this host; is its ticket valid (signature, host and incarnation, time, equality with the order);
+ * 1. May the caller give it: its right, and for whom (`orderer.ts`, called by the routes).
+ * 2. Is the order a repeated one? Then it gets the first answer; another order under the same id is refused.
+ * 3. `admission.ts`: is it for this host; is its ticket valid (signature, host and incarnation, time, equality with the order);
  *    is its epoch not old; is its id not fenced; is the ticket not used for another start.
- * 3. The machine: what leaked here, the disk's faults and free space, foreign processes on its ports; at most so many records.
- * 4. Does its claim fit the host's ledger (`allocations/local-ledger.ts`), without the victims that it names?
- * 5. Its ports and addresses are leased (`leases/`). Now the start is recorded durably and answered: accepted.
- * 6. The allocation waits (`allocations/allocations.ts`, `#begin`) until its victims are gone and what lies on the machine
+ * 4. The machine: what leaked here, the disk's faults and free space, foreign processes on its ports; at most so many records.
+ * 5. Does its claim fit the host's ledger (`allocations/local-ledger.ts`), without the victims that it names?
+ * 6. Its ports and addresses are leased (`leases/`). Now the start is recorded durably and answered: accepted.
+ * 7. The allocation waits (`allocations/allocations.ts`, `#begin`) until its victims are gone and what lies on the machine
  *    leaves room for it; then its files are fetched, or its start fails.
- * 7. Each task's driver prepares its attempt, and may refuse it (`tasks/tasks.ts`, `#write`). Then a shim is asked for, which
+ * 8. Each task's driver prepares its attempt, and may refuse it (`tasks/tasks.ts`, `#write`). Then a shim is asked for, which
  *    forks the task.
  *
- * A refusal at 2 to 5 is the answer to the order (`StartRefusal`), after 5 it is how the allocation ended. `stop-orders.ts` stops
+ * A refusal at 1 to 6 is the answer to the order (`StartRefusal`), after 6 it is how the allocation ended. `stop-orders.ts` stops
  * and removes; `commands.ts` runs a command in a task and sends signals.
  */
 import type { AllocationReport } from '../../src/core/host/report.ts';

@@ -16,6 +16,7 @@ export function attachRoutes(state: MonitorState): Route[] {
     {
       method: 'POST',
       path: '/v1/allocations/:id/exec',
+      right: 'enter',
       handle: async (request) => {
         const order = checked<ExecRequest>(execRequest, request.body);
         return answered(() => hosts.exec(hostOf(state, request), idOf(request), order));
@@ -24,12 +25,14 @@ export function attachRoutes(state: MonitorState): Route[] {
     {
       method: 'GET',
       path: '/v1/allocations/:id/exec/:command',
+      right: 'enter',
       handle: (request) =>
         answered(() => hosts.command(hostOf(state, request), idOf(request), request.params['command'] ?? '')),
     },
     {
       method: 'POST',
       path: '/v1/allocations/:id/signal',
+      right: 'enter',
       handle: async (request) => {
         const order = checked<SignalRequest>(signalRequest, request.body);
         return answered(() => hosts.signal(hostOf(state, request), idOf(request), order));
@@ -43,11 +46,12 @@ export function attachChannels(state: MonitorState, channels: ChannelClient): Ch
   return [
     {
       path: '/v1/allocations/:id/attach',
+      right: 'enter',
       open: async (request) => {
         const query = new URLSearchParams(request.query).toString();
         const url = `${hostOf(state, request)}/v1/allocations/${idOf(request)}/attach?${query}`;
         const answer = await reached(() =>
-          channels.open({ url, timeoutMs: OPEN_TIMEOUT_MS, signal: request.signal }),
+          channels.open({ url, to: 'agent', timeoutMs: OPEN_TIMEOUT_MS, signal: request.signal }),
         );
         if (answer.kind === 'refused') throw problemErrorOf(answer.answer);
         return async (client) => {

@@ -12,10 +12,16 @@ export function cellRoutes(state: MonitorState, keeper: StoreKeeper | null): Rou
     {
       method: 'GET',
       path: '/v1/cell',
+      right: 'read',
       handle: async () => ({ status: 200, body: await cellStatus(state, keeper) }),
     },
-    { method: 'PUT', path: '/v1/shared/:name', handle: (request) => set(state, request) },
-    { method: 'DELETE', path: '/v1/shared/:name', handle: (request) => remove(state, request) },
+    { method: 'PUT', path: '/v1/shared/:name', right: 'limits', handle: (request) => set(state, request) },
+    {
+      method: 'DELETE',
+      path: '/v1/shared/:name',
+      right: 'limits',
+      handle: (request) => remove(state, request),
+    },
   ];
 }
 

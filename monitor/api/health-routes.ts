@@ -7,12 +7,13 @@ const STORE_CHECK_MS = 1_000;
 
 export function healthRoutes(state: MonitorState): Route[] {
   return [
-    { method: 'GET', path: '/livez', handle: async () => text(200, 'ok\n') },
-    { method: 'GET', path: '/readyz', handle: (request) => ready(state, request) },
-    { method: 'GET', path: '/metrics', handle: () => metrics(state) },
+    { method: 'GET', path: '/livez', right: 'health', handle: async () => text(200, 'ok\n') },
+    { method: 'GET', path: '/readyz', right: 'health', handle: (request) => ready(state, request) },
+    { method: 'GET', path: '/metrics', right: 'metrics', handle: () => metrics(state) },
     {
       method: 'GET',
       path: '/version',
+      right: 'health',
       handle: async () => ({
         status: 200,
         body: { version: state.version, role: 'monitor', id: state.self, startedAtMs: state.startedAtMs },

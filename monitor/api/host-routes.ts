@@ -16,17 +16,25 @@ export function hostRoutes(state: MonitorState): Route[] {
     {
       method: 'GET',
       path: '/v1/hosts',
+      right: 'read',
       handle: async () => ({ status: 200, body: hostList(state.copy, state.follower.view, state.verdictOf) }),
     },
     {
       method: 'POST',
       path: '/v1/hosts/:host/eligibility',
+      right: 'operate',
       handle: (request) => setEligibility(state, request),
     },
-    { method: 'DELETE', path: '/v1/hosts/:host', handle: (request) => remove(state, request) },
+    {
+      method: 'DELETE',
+      path: '/v1/hosts/:host',
+      right: 'operate',
+      handle: (request) => remove(state, request),
+    },
     {
       method: 'GET',
       path: '/v1/schedulers',
+      right: 'read',
       handle: async () => ({ status: 200, body: await state.schedulers.list() }),
     },
   ];

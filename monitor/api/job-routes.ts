@@ -19,21 +19,47 @@ export function jobRoutes(state: MonitorState): Route[] {
   // One for all lists: the next list mostly has jobs like those of the last one.
   const reader = new JobReader();
   return [
-    { method: 'POST', path: '/v1/jobs', handle: (request) => submit(state, request) },
+    { method: 'POST', path: '/v1/jobs', right: 'submit', handle: (request) => submit(state, request) },
     {
       method: 'POST',
       path: '/v1/jobs/bulk',
+      right: 'submit',
       bodyBytesMax: BULK_BYTES_MAX,
       handle: (request) => submitMany(state, reader, request),
     },
-    { method: 'GET', path: '/v1/jobs', handle: async (request) => list(state, request) },
-    { method: 'GET', path: '/v1/jobs/:namespace/:job', handle: (request) => status(state, request) },
-    { method: 'GET', path: '/v1/jobs/:namespace/:job/why', handle: (request) => why(state, request) },
-    { method: 'POST', path: '/v1/jobs/:namespace/:job/stop', handle: (request) => stop(state, request) },
-    { method: 'GET', path: '/v1/jobs/:namespace/:job/exit', handle: (request) => exit(state, request) },
-    { method: 'POST', path: '/v1/runs', handle: (request) => run(state, request) },
-    { method: 'GET', path: '/v1/allocations', handle: async (request) => allocations(state, request) },
-    { method: 'GET', path: '/v1/usage', handle: (request) => usage(state, request) },
+    { method: 'GET', path: '/v1/jobs', right: 'read', handle: async (request) => list(state, request) },
+    {
+      method: 'GET',
+      path: '/v1/jobs/:namespace/:job',
+      right: 'read',
+      handle: (request) => status(state, request),
+    },
+    {
+      method: 'GET',
+      path: '/v1/jobs/:namespace/:job/why',
+      right: 'read',
+      handle: (request) => why(state, request),
+    },
+    {
+      method: 'POST',
+      path: '/v1/jobs/:namespace/:job/stop',
+      right: 'submit',
+      handle: (request) => stop(state, request),
+    },
+    {
+      method: 'GET',
+      path: '/v1/jobs/:namespace/:job/exit',
+      right: 'read',
+      handle: (request) => exit(state, request),
+    },
+    { method: 'POST', path: '/v1/runs', right: 'submit', handle: (request) => run(state, request) },
+    {
+      method: 'GET',
+      path: '/v1/allocations',
+      right: 'read',
+      handle: async (request) => allocations(state, request),
+    },
+    { method: 'GET', path: '/v1/usage', right: 'read', handle: (request) => usage(state, request) },
   ];
 }
 

@@ -20,9 +20,14 @@ export function quotaRoutes(state: MonitorState): Route[] {
     return { status: 204 };
   };
   return [
-    { method: 'GET', path: '/v1/quotas', handle: async () => ({ status: 200, body: await list() }) },
-    { method: 'PUT', path: '/v1/quotas/:namespace', handle: set },
-    { method: 'DELETE', path: '/v1/quotas/:namespace', handle: remove },
+    {
+      method: 'GET',
+      path: '/v1/quotas',
+      right: 'read',
+      handle: async () => ({ status: 200, body: await list() }),
+    },
+    { method: 'PUT', path: '/v1/quotas/:namespace', right: 'limits', handle: set },
+    { method: 'DELETE', path: '/v1/quotas/:namespace', right: 'limits', handle: remove },
   ];
 }
 

@@ -9,6 +9,7 @@ export function schemaRoutes(): Route[] {
     {
       method: 'GET',
       path: '/v1/schema/job.json',
+      right: 'health',
       handle: async () => ({
         status: 200,
         contentType: 'application/schema+json',

@@ -14,11 +14,17 @@ const INDEX_MAX = 1_000_000;
 
 export function streamRoutes(state: MonitorState): Route[] {
   return [
-    { method: 'GET', path: '/v1/jobs/:namespace/:job/logs', handle: (request) => logs(state, request) },
-    { method: 'GET', path: '/v1/events', handle: async (request) => events(state, request) },
+    {
+      method: 'GET',
+      path: '/v1/jobs/:namespace/:job/logs',
+      right: 'read',
+      handle: (request) => logs(state, request),
+    },
+    { method: 'GET', path: '/v1/events', right: 'read', handle: async (request) => events(state, request) },
     {
       method: 'GET',
       path: '/v1/reports',
+      right: 'reports',
       handle: async (request) => reports(state, request),
     },
   ];

@@ -77,6 +77,7 @@ export class SchedulerEvents {
         const stream = await this.#deps.http.stream({
           method: 'GET',
           url: `${address}/v1/events?unseen=true`,
+          to: 'scheduler',
           timeoutMs: CONNECT_TIMEOUT_MS,
           idleTimeoutMs: IDLE_TIMEOUT_MS,
           signal,

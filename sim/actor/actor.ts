@@ -11,6 +11,7 @@
  * - `event-follower.ts` follows the cell's events; `output-reader.ts` reads what tasks write
  * - `monitor-client.ts`: what these three clients have in common
  */
+import type { Identity } from '../../src/core/access/identity.ts';
 import type { Clock } from '../../src/ports/clock.ts';
 import type { SeededRandom } from '../../src/core/random/random.ts';
 import type { Log } from '../../src/ports/telemetry.ts';
@@ -22,6 +23,7 @@ import type { Environment } from './environment.ts';
 /** What an actor is given for one life. */
 export interface LifePorts {
   readonly life: Life;
+  readonly identity: Identity;
   readonly clock: Clock;
   readonly log: Log;
   readonly random: SeededRandom;
@@ -81,8 +83,10 @@ export class Actor {
     const life = new Life(this.name, this.#instance);
     this.#life = life;
     this.#record('started');
+    const { name: id, role } = this;
     const ports: LifePorts = {
       life,
+      identity: { cell: 'sim', role: role === 'client' ? 'operator' : role, id },
       clock: new VirtualClock(agenda, life, this.time),
       log: logOf(this.name),
       random: random.split(`${this.name}#${String(this.#instance)}`),

@@ -26,9 +26,9 @@ export function monitorClientActor(
     name,
     role: 'client',
     boot: async (ports) => {
-      const { life, clock, log } = ports;
+      const { life, identity, clock, log } = ports;
       const urls = monitors.map((monitor) => SimNetwork.addressOf(monitor));
-      const client = new MonitorClient(environment.network.client({ life, clock, log }), {
+      const client = new MonitorClient(environment.network.client({ life, identity, clock, log }), {
         urls,
         from: name,
       });

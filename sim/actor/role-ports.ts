@@ -19,8 +19,8 @@ export function rolePorts(
   ports: LifePorts,
   onWrongServer: (error: StoreError) => void,
 ): RolePorts {
-  const { life, clock, log } = ports;
-  const speaker = { life, clock, log };
+  const { life, identity, clock, log } = ports;
+  const speaker = { life, identity, clock, log };
   const { network, history } = environment;
   return {
     ...ports,

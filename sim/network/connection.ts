@@ -1,4 +1,5 @@
 import { onAbort } from '../../src/ports/on-abort.ts';
+import type { Identity } from '../../src/core/access/identity.ts';
 import type { HttpAnswer, HttpCall, HttpStream, RouteReply } from '../../src/ports/http.ts';
 import { HttpError } from '../../src/ports/http.ts';
 import type { Clock } from '../../src/ports/clock.ts';
@@ -14,6 +15,8 @@ import { Outgoing } from './outgoing.ts';
 /** One end of a connection: a life, with the clock by which it measures its deadlines. */
 export interface Endpoint {
   readonly life: Life;
+  /** What its certificate would say. */
+  readonly identity: Identity;
   readonly clock: Clock;
   readonly log: Log;
 }

@@ -1,3 +1,5 @@
+import { mayUse } from '../../src/core/access/access.ts';
+import type { Identity } from '../../src/core/access/identity.ts';
 import type {
   HttpAnswer,
   HttpCall,
@@ -17,6 +19,7 @@ export interface Letter {
   readonly target: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
+  readonly peer: Identity;
 }
 
 export interface Answer {
@@ -33,8 +36,9 @@ export function partsOf(url: string): { readonly address: string; readonly targe
     : { address: url.slice(0, slash), target: url.slice(slash) };
 }
 
-export function letterOf(call: HttpCall, target: string): Letter {
+export function letterOf(call: HttpCall, target: string, peer: Identity): Letter {
   return {
+    peer,
     method: call.method,
     target,
     headers: call.headers ?? {},
@@ -52,6 +56,7 @@ export async function handle(
 ): Promise<RouteReply> {
   const found = matchRoute(routes, letter.method, letter.target);
   if (found === null) return problemReply(problemOfStatus(404));
+  if (!mayUse(letter.peer, found.route.right)) return problemReply(problemOfStatus(403));
   try {
     // As many characters may be up to three times as many bytes; no text of a simulation is near the bound.
     if (letter.body.length > (found.route.bodyBytesMax ?? options.bodyBytesMax))
@@ -59,7 +64,7 @@ export async function handle(
     const body: unknown = letter.body === '' ? undefined : JSON.parse(letter.body);
     const { params, query } = found.values;
     const request: RouteRequest = {
-      ...{ params, query, headers: letter.headers, body },
+      ...{ params, query, headers: letter.headers, body, peer: letter.peer },
       // Most routes never ask for it, and a signal costs more than all the rest.
       get signal() {
         return signal();

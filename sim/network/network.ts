@@ -18,6 +18,7 @@ import type {
   Route,
 } from '../../src/ports/http.ts';
 import { HttpError } from '../../src/ports/http.ts';
+import { assertRights } from '../../src/core/access/access.ts';
 import type { Agenda } from '../agenda/agenda.ts';
 import type { Life } from '../agenda/life.ts';
 import type { Endpoint } from './connection.ts';
@@ -93,6 +94,7 @@ export class SimNetwork {
   }
 
   #listen(speaker: Endpoint, routes: readonly Route[], options: ListenOptions): HttpListener {
+    assertRights(routes);
     const address = SimNetwork.addressOf(speaker.life.actor);
     const listening = { speaker, routes, options };
     this.#listening.set(address, listening);
@@ -118,7 +120,9 @@ export class SimNetwork {
     });
     this.#connections.add(connection);
     open.add(connection);
-    connection.send(letterOf(call, target), (letter) => this.#receive(connection, address, letter));
+    connection.send(letterOf(call, target, speaker.identity), (letter) =>
+      this.#receive(connection, address, letter),
+    );
     return connection;
   }
 

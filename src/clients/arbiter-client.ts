@@ -77,7 +77,8 @@ export class ArbiterClient {
 
   async #ask(address: string, request: TicketRequest): Promise<readonly TicketGrant[] | string> {
     const { timeoutMs } = this.#options;
-    const call = { method: 'POST', url: `${address}/v1/tickets`, body: request, timeoutMs } as const;
+    const url = `${address}/v1/tickets`;
+    const call = { method: 'POST', url, to: 'arbiter', body: request, timeoutMs } as const;
     try {
       return bodyOf<TicketAnswer>(await this.#http.call(call)).answers;
     } catch (error) {

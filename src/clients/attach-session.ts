@@ -157,7 +157,7 @@ export class AttachSession {
     const claim = { session: this.#session, input: this.#inputMode };
     const query = new URLSearchParams({ ...part, ...claim, stdout: String(stdout), stderr: String(stderr) });
     const url = `${base}/v1/allocations/${allocation}/attach?${query.toString()}`;
-    const answer = await this.#deps.channels.open({ url, timeoutMs: OPEN_TIMEOUT_MS, signal });
+    const answer = await this.#deps.channels.open({ url, to: 'monitor', timeoutMs: OPEN_TIMEOUT_MS, signal });
     if (answer.kind === 'open') return answer.channel;
     const { status } = answer.answer;
     const error = problemErrorOf(answer.answer);

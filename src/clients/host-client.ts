@@ -115,7 +115,7 @@ export class HostClient {
   /** @throws HttpError, ProblemError */
   async list(address: string, timeoutMs = this.#options.timeoutMs): Promise<HostListing> {
     return bodyOf<HostListing>(
-      await this.#http.call({ method: 'GET', url: `${address}/v1/allocations`, timeoutMs }),
+      await this.#http.call({ method: 'GET', url: `${address}/v1/allocations`, to: 'agent', timeoutMs }),
     );
   }
 
@@ -160,6 +160,7 @@ export class HostClient {
     const answer = await this.#http.stream({
       method: 'GET',
       url: `${address}/v1/allocations/${id}/logs?${query.toString()}`,
+      to: 'agent',
       timeoutMs: this.#options.timeoutMs,
       idleTimeoutMs: this.#options.logIdleMs,
       ...(request.signal === undefined ? {} : { signal: request.signal }),
@@ -173,7 +174,7 @@ export class HostClient {
   }
 
   #call(call: Pick<HttpCall, 'method' | 'url' | 'body'>): Promise<HttpAnswer> {
-    return this.#http.call({ ...call, timeoutMs: this.#options.timeoutMs });
+    return this.#http.call({ ...call, to: 'agent', timeoutMs: this.#options.timeoutMs });
   }
 
   async #order(call: Pick<HttpCall, 'method' | 'url' | 'body'>): Promise<OrderReply> {

@@ -50,7 +50,7 @@ export class MonitorFailover {
   call(call: MonitorCall): Promise<HttpAnswer> {
     const { path, repeatable, signal, ...rest } = call;
     return this.#tryAll(call, async (url) => {
-      const answer = await this.#http.call({ ...rest, ...given(signal), url: url + path });
+      const answer = await this.#http.call({ ...rest, ...given(signal), to: 'monitor', url: url + path });
       return { value: answer, isBusy: BUSY.has(answer.status) && repeatable };
     });
   }
@@ -59,7 +59,7 @@ export class MonitorFailover {
   stream(call: MonitorCall & { readonly idleTimeoutMs: number }): Promise<MonitorStream> {
     const { path, repeatable: _, signal, ...rest } = call;
     return this.#tryAll(call, async (url) => {
-      const stream = await this.#http.stream({ ...rest, ...given(signal), url: url + path });
+      const stream = await this.#http.stream({ ...rest, ...given(signal), to: 'monitor', url: url + path });
       if (isSuccess(stream)) return { value: { ...stream, from: url }, isBusy: false };
       throw await problemErrorOfStream(stream);
     });

@@ -26,7 +26,7 @@ export class SchedulerClient {
   async status(address: string): Promise<SchedulerStatus> {
     const { timeoutMs } = this.#options;
     return bodyOf<SchedulerStatus>(
-      await this.#http.call({ method: 'GET', url: `${address}/v1/status`, timeoutMs }),
+      await this.#http.call({ method: 'GET', url: `${address}/v1/status`, to: 'scheduler', timeoutMs }),
     );
   }
 
@@ -34,7 +34,7 @@ export class SchedulerClient {
   async why(address: string, namespace: string, job: string): Promise<Why | null> {
     const { timeoutMs } = this.#options;
     const url = `${address}/v1/jobs/${namespace}/${job}/why`;
-    const answer = await this.#http.call({ method: 'GET', url, timeoutMs });
+    const answer = await this.#http.call({ method: 'GET', url, to: 'scheduler', timeoutMs });
     if (answer.status === 404 && problemOf(answer).code === 'not-owned') return null;
     return bodyOf<Why>(answer);
   }
@@ -44,6 +44,7 @@ export class SchedulerClient {
     const answer = await this.#http.stream({
       method: 'GET',
       url: `${address}/v1/events`,
+      to: 'scheduler',
       timeoutMs: this.#options.timeoutMs,
       idleTimeoutMs: this.#options.eventsIdleMs,
       ...(signal === undefined ? {} : { signal }),

@@ -2,6 +2,7 @@
  * The rules of the scheduler as pure functions and tables: no I/O, no packages, no clock, no async. Time and randomness
  * are arguments, so that processes and the simulator run the same code. From the records up to the decisions:
  *
+ * - `access/`: who is at the other end of a connection, and what it may do
  * - `cell/`: the records of a cell and their keys: job, claim, allocation, intent
  * - `host/`: a host, its attributes, what it reports, and how reports are merged
  * - `quota/`: what bounds use beyond a single host: quotas, shared resources, tickets

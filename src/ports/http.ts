@@ -1,3 +1,6 @@
+import type { Right } from '../core/access/access.ts';
+import type { Identity, IdentityRole } from '../core/access/identity.ts';
+
 /** HTTP as roles see it: calls out, and routes in. The simulator joins the two with a network of its own. */
 
 export type Method = 'GET' | 'PUT' | 'POST' | 'DELETE';
@@ -8,6 +11,8 @@ export interface HttpCall {
   /** Sent as JSON when present. */
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
+  /** The role that must answer, by its certificate; absent: any of the cell. */
+  readonly to?: IdentityRole;
   /** For the whole answer, or for the first byte of a stream. */
   readonly timeoutMs: number;
   readonly signal?: AbortSignal;
@@ -54,6 +59,8 @@ export interface RouteRequest {
   readonly query: Readonly<Record<string, string>>;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: unknown;
+  /** Who calls, by its certificate; null: the server has no credentials, and trusts whoever reaches it. */
+  readonly peer: Identity | null;
   /** Aborted when the caller has gone: ends streams. */
   readonly signal: AbortSignal;
 }
@@ -72,6 +79,8 @@ export interface Route {
   readonly method: Method;
   /** `/v1/allocations/:id` */
   readonly path: string;
+  /** What a caller must have the right to; others are refused before the body is read. */
+  readonly right: Right;
   /** Where this route takes more than `ListenOptions.bodyBytesMax`. */
   readonly bodyBytesMax?: number;
   readonly handle: (request: RouteRequest) => Promise<RouteReply>;
@@ -94,6 +103,7 @@ export interface Channel {
 export interface ChannelRoute {
   /** `/v1/allocations/:id/attach` */
   readonly path: string;
+  readonly right: Right;
   readonly open: (request: RouteRequest) => Promise<(channel: Channel) => Promise<void>>;
 }
 
@@ -101,6 +111,8 @@ export interface ChannelCall {
   /** Begins with `http`, like any other. */
   readonly url: string;
   readonly headers?: Readonly<Record<string, string>>;
+  /** The role that must answer, by its certificate; absent: any of the cell. */
+  readonly to?: IdentityRole;
   /** Until the channel is open. */
   readonly timeoutMs: number;
   /** Cuts the channel, also later. */
@@ -127,6 +139,7 @@ export interface HttpListener {
 }
 
 export interface HttpServer {
+  /** @throws Error when a route declares no right that there is */
   listen(routes: readonly Route[], options: ListenOptions): Promise<HttpListener>;
 }
 

@@ -42,6 +42,7 @@ export class ArbiterWorld {
         {
           method: 'GET',
           path: '/v1/reports',
+          right: 'read',
           handle: async ({ signal }) => ({ status: 200, stream: stream(signal) }),
         },
       ],

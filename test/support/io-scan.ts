@@ -218,7 +218,7 @@ function unknownPortsOf(program: ts.Program): string[] {
   return found;
 }
 
-/** An object `{ method: 'GET', path: '/v1/...' }`, or a call `route('GET', '/v1/...')` or `get('/v1/...')`. */
+/** An object `{ method: 'GET', path: '/v1/...' }`, or a call `route('GET', '/v1/...')` or `get('/v1/...')`, with its right. */
 function routeOf(checker: ts.TypeChecker, node: ts.Node): { method: string; path: string } | null {
   if (ts.isObjectLiteralExpression(node)) {
     const text = (name: string): string | null => {
@@ -233,6 +233,6 @@ function routeOf(checker: ts.TypeChecker, node: ts.Node): { method: string; path
   const texts = node.arguments.filter(ts.isStringLiteral).map(({ text }) => text);
   const path = texts.find((text) => text.startsWith('/'));
   if (path === undefined || checker.getTypeAtLocation(node).getSymbol()?.name !== 'Route') return null;
-  const method = texts.find((text) => text !== path) ?? node.expression.getText().toUpperCase();
+  const method = texts.find((text) => /^[A-Z]+$/.test(text)) ?? node.expression.getText().toUpperCase();
   return { method, path };
 }

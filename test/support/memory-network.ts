@@ -1,3 +1,4 @@
+import { assertRights } from '../../src/core/access/access.ts';
 import { parseStrictJson } from '../../src/core/json/json.ts';
 import type { Clock } from '../../src/ports/clock.ts';
 import type {
@@ -77,6 +78,7 @@ export class MemoryNetwork {
 
   #listen(routes: readonly Route[], options: ListenOptions): HttpListener {
     this.#made += 1;
+    assertRights([...routes, ...(options.channels ?? [])]);
     const address = `http://memory/${String(this.#made)}`;
     this.#listening.set(address, { routes, options, open: new Set() });
     const close = (): Promise<void> => {
@@ -150,7 +152,13 @@ export class MemoryNetwork {
       const bytesMax = found.route.bodyBytesMax ?? peer.options.bodyBytesMax;
       if (Buffer.byteLength(text) > bytesMax) return problemReply(problemOfStatus(413));
       const body = text === '' ? undefined : parseStrictJson(text);
-      const request: RouteRequest = { ...found.values, headers: call.headers ?? {}, body, signal };
+      const request: RouteRequest = {
+        ...found.values,
+        headers: call.headers ?? {},
+        body,
+        peer: null,
+        signal,
+      };
       return await found.route.handle(request);
     } catch (error) {
       return problemReply(problemOfError(error, this.#options.log ?? silentLog, found.route.path));

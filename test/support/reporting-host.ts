@@ -46,22 +46,40 @@ export class ReportingHost {
 
   async listen(server: HttpServer): Promise<this> {
     const routes: Route[] = [
-      { method: 'GET', path: '/v1/reports', handle: async (request) => this.#reports(request) },
+      {
+        method: 'GET',
+        path: '/v1/reports',
+        right: 'read',
+        handle: async (request) => this.#reports(request),
+      },
       {
         method: 'GET',
         path: '/v1/allocations/:id',
+        right: 'read',
         handle: async ({ params }) => this.#get(params['id'] ?? ''),
       },
-      { method: 'GET', path: '/v1/usage', handle: async () => ({ status: 200, body: this.#usage() }) },
-      { method: 'GET', path: '/v1/allocations/:id/logs', handle: async (request) => this.#openLog(request) },
+      {
+        method: 'GET',
+        path: '/v1/usage',
+        right: 'read',
+        handle: async () => ({ status: 200, body: this.#usage() }),
+      },
+      {
+        method: 'GET',
+        path: '/v1/allocations/:id/logs',
+        right: 'read',
+        handle: async (request) => this.#openLog(request),
+      },
       {
         method: 'POST',
         path: '/v1/allocations/:id/stop',
+        right: 'read',
         handle: async ({ params }) => this.#stop(params['id'] ?? ''),
       },
       {
         method: 'DELETE',
         path: '/v1/allocations/:id',
+        right: 'read',
         handle: async ({ params }) => this.#remove(params['id'] ?? ''),
       },
     ];

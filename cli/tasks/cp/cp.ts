@@ -19,9 +19,9 @@ export async function cp(
   const [source, target] = [inside(from), inside(to)];
   if ((source === null) === (target === null))
     throw usageError('one of the two must be inside: NAME:PATH', 'moorage cp web[0]:/etc/hosts .');
-  const api = await context.api();
+  const [api, channels] = [await context.api(), await context.channels()];
   const place = async (written: { name: string; path: string }): Promise<AllocationPath> => ({
-    ...{ api, path: written.path, ...options },
+    ...{ api, channels, path: written.path, ...options },
     allocation: await findAllocation(context, api, written.name),
   });
   if (source !== null) await copyOut(context, await place(source), to);

@@ -1,12 +1,13 @@
 import { randomUUID } from 'node:crypto';
-import { webSocketClient } from '../../../src/adapters/http/channel-client.ts';
 import { systemClock, systemRandom } from '../../../src/adapters/system/system.ts';
 import { AttachSession } from '../../../src/clients/attach-session.ts';
 import type { MonitorClient } from '../../../src/clients/monitor-client.ts';
+import type { ChannelClient } from '../../../src/ports/http.ts';
 import { CliError, EXIT } from '../../command/exit.ts';
 
 export interface AllocationPath {
   readonly api: MonitorClient;
+  readonly channels: ChannelClient;
   readonly allocation: string;
   readonly path: string;
   readonly task?: string;
@@ -27,7 +28,7 @@ const LAST_CHARS_MAX = 4_096;
 
 /** @throws CliError with the last line of its error output when it fails */
 export async function runScript(place: AllocationPath, script: Script): Promise<void> {
-  const { api, allocation, path, task } = place;
+  const { api, channels, allocation, path, task } = place;
   const { text, args = [], feed, onOutput, onError } = script;
   const commandId = randomUUID();
   await api.exec(allocation, {
@@ -40,7 +41,7 @@ export async function runScript(place: AllocationPath, script: Script): Promise<
   const session = new AttachSession(
     { allocation, command: commandId },
     {
-      channels: webSocketClient(),
+      channels,
       clock: systemClock,
       random: systemRandom,
       addresses: () => api.addresses,

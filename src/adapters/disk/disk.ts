@@ -1,6 +1,7 @@
 /**
  * The files of a state folder: this file reads and writes them, `batch-runner.ts` joins syncs that come together,
- * `artifact-source.ts` fetches files into the folder. `make-folder.ts` makes folders for the command line.
+ * `artifact-source.ts` fetches files into the folder. `make-folder.ts` makes folders and `write-whole.ts` writes small
+ * files for the command line.
  */
 import {
   closeSync,

@@ -1,4 +1,8 @@
 import { HttpError } from '../../ports/http.ts';
+import { OTHER_SERVER } from '../pki/pki.ts';
+
+/** An address without TLS, for a process that has credentials. */
+const PLAIN = 'PLAIN';
 
 /** Failures that come before any byte of the request could have left. */
 const NEVER_SENT = new Set([
@@ -14,7 +18,37 @@ const NEVER_SENT = new Set([
   'ERR_INVALID_URL',
   'ERR_INVALID_ARG_TYPE',
   'ERR_INVALID_PROTOCOL',
+  // The peer is none that may be called, or takes no certificate of ours.
+  OTHER_SERVER,
+  PLAIN,
+  'ERR_TLS_CERT_ALTNAME_INVALID',
+  'CERT_HAS_EXPIRED',
+  'CERT_NOT_YET_VALID',
+  'DEPTH_ZERO_SELF_SIGNED_CERT',
+  'SELF_SIGNED_CERT_IN_CHAIN',
+  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+  'ERR_SSL_WRONG_VERSION_NUMBER',
+  'ERR_SSL_PACKET_LENGTH_TOO_LONG',
+  'ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED',
+  'ERR_SSL_TLSV1_ALERT_UNKNOWN_CA',
+  'ERR_SSL_SSL/TLS_ALERT_CERTIFICATE_EXPIRED',
 ]);
+
+/** Whether a url is not one of TLS: with credentials nothing is said in the clear. */
+export function isPlain(url: string): boolean {
+  return !url.startsWith('https://');
+}
+
+export function plainError(url: string): HttpError {
+  const error = Object.assign(new Error('it speaks no TLS, and this process has credentials'), {
+    code: PLAIN,
+  });
+  return httpErrorOf(error, url, false);
+}
+
+/** Codes that say less than their message. */
+const WORDED = new Set([OTHER_SERVER, PLAIN, 'ERR_TLS_CERT_ALTNAME_INVALID']);
 
 /**
  * The port's error for whatever a call failed with.
@@ -25,7 +59,10 @@ export function httpErrorOf(error: unknown, url: string, sentAnyway: boolean): H
   if (error instanceof HttpError) return error;
   const code = codeOf(error);
   const sent = sentAnyway || code === null || !NEVER_SENT.has(code);
-  return new HttpError(`${originOf(url)}: ${code ?? causeOf(error)}`, { sent, cause: error });
+  return new HttpError(`${originOf(url)}: ${code === null || WORDED.has(code) ? causeOf(error) : code}`, {
+    sent,
+    cause: error,
+  });
 }
 
 /** The code of the error, of its cause, or of the first of those it gathers (one per address tried). */

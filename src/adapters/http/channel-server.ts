@@ -2,10 +2,12 @@ import type { IncomingMessage, Server } from 'node:http';
 import { STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { WebSocketServer } from 'ws';
+import { mayUse } from '../../core/access/access.ts';
 import type { Channel, ChannelRoute, RouteRequest } from '../../ports/http.ts';
 import { CHANNEL_MESSAGE_BYTES_MAX } from '../../ports/http.ts';
 import type { Log } from '../../ports/telemetry.ts';
 import type { Problem } from '../../wire/api/problem.ts';
+import type { CallerOf } from './callers.ts';
 import { matchRoute } from './route-match.ts';
 import { PROBLEM_TYPE, problemOfError, problemOfStatus } from './problem-reply.ts';
 import { flatHeaders } from './request-values.ts';
@@ -15,7 +17,12 @@ import { SocketChannel } from './socket-channel.ts';
 const CHANNELS_MAX = 1_024;
 
 /** Takes the server's upgrades to WebSocket on these routes, and refuses every other upgrade. */
-export function takeChannels(server: Server, routes: readonly ChannelRoute[], log: Log): { close(): void } {
+export function takeChannels(
+  server: Server,
+  routes: readonly ChannelRoute[],
+  callerOf: CallerOf,
+  log: Log,
+): { close(): void } {
   const sockets = new WebSocketServer({ noServer: true, maxPayload: CHANNEL_MESSAGE_BYTES_MAX });
   const open = new Set<Channel>();
   server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
@@ -28,11 +35,14 @@ export function takeChannels(server: Server, routes: readonly ChannelRoute[], lo
       request.headers.upgrade?.toLowerCase() === 'websocket'
         ? matchRoute(routes, request.method ?? 'GET', request.url ?? '/')
         : null;
+    const peer = callerOf(socket);
+    if (peer === undefined) return refuse(socket, problemOfStatus(403));
     if (found === null) return refuse(socket, problemOfStatus(routes.length === 0 ? 400 : 404));
+    if (!mayUse(peer, found.route.right)) return refuse(socket, problemOfStatus(403));
     if (open.size >= CHANNELS_MAX) return refuse(socket, problemOfStatus(503));
     const { params, query } = found.values;
     const asked: RouteRequest = {
-      ...{ params, query, headers: flatHeaders(request.headers), body: undefined },
+      ...{ params, query, headers: flatHeaders(request.headers), body: undefined, peer },
       signal: caller.signal,
     };
     found.route.open(asked).then(

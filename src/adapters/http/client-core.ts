@@ -1,3 +1,4 @@
+import type { IdentityRole } from '../../core/access/identity.ts';
 import type { HttpAnswer, HttpCall, HttpClient, HttpStream } from '../../ports/http.ts';
 import { HttpError } from '../../ports/http.ts';
 import { httpErrorOf } from './call-faults.ts';
@@ -10,6 +11,7 @@ export interface Outgoing {
   readonly headers: Record<string, string>;
   readonly body: string | null;
   readonly signal: AbortSignal;
+  readonly to: IdentityRole | undefined;
 }
 
 export interface Incoming {
@@ -31,7 +33,7 @@ export function clientOver(
     if (call.body !== undefined) headers['content-type'] = 'application/json';
     const body = call.body === undefined ? null : JSON.stringify(call.body);
     timer.signal.throwIfAborted();
-    return await send(call.url, { method: call.method, headers, body, signal: timer.signal });
+    return await send(call.url, { method: call.method, headers, body, signal: timer.signal, to: call.to });
   }
 
   return {

@@ -1,6 +1,7 @@
 /**
- * The HTTP server of every role. A request passes: limits on its size and time → `readOnlyJson` → its route → JSON, or a
- * stream (`stream-reply.ts`); whatever fails is answered with a problem (`problem-reply.ts`).
+ * The HTTP server of every role. A request passes: who calls (`callers.ts`), by its certificate → limits on its size and time
+ * → the right of its route → `readOnlyJson` → its route → JSON, or a stream (`stream-reply.ts`); whatever fails is answered
+ * with a problem (`problem-reply.ts`).
  *
  * Both ends share `request-values.ts` (flat queries and headers) and `socket-channel.ts` (a WebSocket as a channel).
  * `channel-server.ts` takes upgrades, with `route-match.ts`; `channel-client.ts` opens
@@ -8,6 +9,7 @@
  * Node's own module for the command line (`node-client.ts`); `call-timer.ts` is its deadline, `call-faults.ts` tells what
  * surely was not sent.
  */
+import type { Server as TlsServer } from 'node:https';
 import type {
   FastifyInstance,
   FastifyReply,
@@ -15,10 +17,16 @@ import type {
   FastifyServerOptions as FastifyOptions,
 } from 'fastify';
 import fastify from 'fastify';
+import { assertRights, mayUse } from '../../core/access/access.ts';
+import type { Identity } from '../../core/access/identity.ts';
 import { parseStrictJson } from '../../core/json/json.ts';
 import type { HttpListener, HttpServer, ListenOptions, Route, RouteRequest } from '../../ports/http.ts';
 import type { Log } from '../../ports/telemetry.ts';
 import { ProblemError } from '../../wire/api/problem.ts';
+import type { Credentials } from '../pki/credentials.ts';
+import { serverTls } from '../pki/tls.ts';
+import type { CallerOf } from './callers.ts';
+import { anybody, certifiedCallers } from './callers.ts';
 import { takeChannels } from './channel-server.ts';
 import { PROBLEM_TYPE, problemOfError, problemOfStatus } from './problem-reply.ts';
 import { flatHeaders, flatQuery } from './request-values.ts';
@@ -26,8 +34,10 @@ import { sendStream } from './stream-reply.ts';
 
 /** How clients reach a server. */
 export interface Reach {
+  /** With them it speaks TLS, and answers nobody without a certificate of the cell's authority. */
+  readonly credentials?: Credentials | undefined;
   /**
-   * Listen beyond this machine without TLS. Off by default: an agent's API that anyone on the network can call is a
+   * Listen beyond this machine without credentials. Off by default: an agent's API that anyone on the network can call is a
    * shell for anyone on the network.
    */
   readonly plainOutsideLoopback?: boolean;
@@ -60,10 +70,11 @@ export const LOOPBACK: ReadonlySet<string> = new Set(['127.0.0.1', '::1', 'local
 export function fastifyServer(options: FastifyServerOptions): HttpServer {
   return {
     async listen(routes, listen) {
-      if (!LOOPBACK.has(listen.host) && options.plainOutsideLoopback !== true)
+      if (options.credentials === undefined && !LOOPBACK.has(listen.host) && !options.plainOutsideLoopback)
         throw new Error(
           `refusing to listen on ${listen.host}: without TLS only this machine's own addresses are allowed`,
         );
+      assertRights([...routes, ...(listen.channels ?? [])]);
       const server = makeServer(routes, listen, options);
       const address = await server.app.listen({ host: listen.host, port: listen.port });
       return { address: options.advertise ?? address, close: (graceMs) => server.close(graceMs) };
@@ -77,7 +88,7 @@ interface Server {
 }
 
 function makeServer(routes: readonly Route[], listen: ListenOptions, options: FastifyServerOptions): Server {
-  const app = fastify({
+  const app: FastifyInstance = fastify({
     logger: false,
     bodyLimit: listen.bodyBytesMax,
     schemaController: NO_COMPILERS,
@@ -88,11 +99,7 @@ function makeServer(routes: readonly Route[], listen: ListenOptions, options: Fa
     forceCloseConnections: 'idle',
     routerOptions: { maxParamLength: PARAM_CHARS_MAX },
     exposeHeadRoutes: false,
-    http: {
-      maxHeaderSize: HEADER_BYTES_MAX,
-      headersTimeout: HEADERS_TIMEOUT_MS,
-      connectionsCheckingInterval: CONNECTIONS_CHECK_MS,
-    },
+    ...secured(options.credentials),
     frameworkErrors: (_error, _request, reply) => sendProblem(reply, problemOfStatus(400)),
   });
   app.server.maxConnections = options.connectionsMax ?? CONNECTIONS_MAX;
@@ -100,24 +107,50 @@ function makeServer(routes: readonly Route[], listen: ListenOptions, options: Fa
   app.server.on('checkContinue', (_request, response) => {
     response.writeHead(417, { connection: 'close' }).end();
   });
+  const { callerOf, forget } = callersOf(app, options.credentials);
   const open = new Set<AbortController>();
   readOnlyJson(app);
   app.addHook('onRequest', async (request) => {
+    if (callerOf(request.raw.socket) === undefined) throw new ProblemError(problemOfStatus(403));
     if (request.url.length > URL_CHARS_MAX) throw new ProblemError(problemOfStatus(414));
   });
   app.setErrorHandler((error, request, reply) =>
     sendProblem(reply, problemOfError(error, options.log, request.routeOptions.url ?? '?')),
   );
   app.setNotFoundHandler((_request, reply) => sendProblem(reply, problemOfStatus(404)));
-  for (const route of routes) mount(app, route, open, options.log);
-  const channels = takeChannels(app.server, listen.channels ?? [], options.log);
+  for (const route of routes) mount(app, route, { open, callerOf, log: options.log });
+  const channels = takeChannels(app.server, listen.channels ?? [], callerOf, options.log);
   return {
     app,
     close: (graceMs) => {
+      forget();
       channels.close();
       return closeServer(app, open, graceMs);
     },
   };
+}
+
+const LIMITS = {
+  maxHeaderSize: HEADER_BYTES_MAX,
+  headersTimeout: HEADERS_TIMEOUT_MS,
+  connectionsCheckingInterval: CONNECTIONS_CHECK_MS,
+};
+
+/** One kind of server or the other; fastify types an instance by its server, and what is used here is the same of both. */
+function secured(credentials: Credentials | undefined): { readonly http: typeof LIMITS } {
+  if (credentials === undefined) return { http: LIMITS };
+  return { https: { ...LIMITS, ...serverTls(credentials.now) } } as never;
+}
+
+/** @returns `forget` ends the following of the credentials */
+function callersOf(
+  app: FastifyInstance,
+  credentials: Credentials | undefined,
+): { readonly callerOf: CallerOf; readonly forget: () => void } {
+  if (credentials === undefined) return { callerOf: anybody, forget: () => undefined };
+  const server = app.server as unknown as TlsServer;
+  const forget = credentials.onChange((now) => server.setSecureContext(serverTls(now)));
+  return { callerOf: certifiedCallers(app.server, credentials.identity.cell), forget };
 }
 
 /** Routes check their bodies. Fastify's own compilers would be loaded all the same, and take a tenth of a start. */
@@ -148,11 +181,21 @@ function decodeText(body: Buffer): string {
   }
 }
 
-function mount(app: FastifyInstance, route: Route, open: Set<AbortController>, log: Log): void {
+interface Mounted {
+  readonly open: Set<AbortController>;
+  readonly callerOf: CallerOf;
+  readonly log: Log;
+}
+
+function mount(app: FastifyInstance, route: Route, { open, callerOf, log }: Mounted): void {
   app.route({
     method: route.method,
     url: route.path,
     ...(route.bodyBytesMax === undefined ? {} : { bodyLimit: route.bodyBytesMax }),
+    onRequest: async (request) => {
+      const peer = callerOf(request.raw.socket);
+      if (peer === undefined || !mayUse(peer, route.right)) throw new ProblemError(problemOfStatus(403));
+    },
     handler: async (request, reply) => {
       // The request is complete. From now on the server may be silent: a long poll, or a stream without news.
       request.raw.socket.setTimeout(0);
@@ -162,7 +205,7 @@ function mount(app: FastifyInstance, route: Route, open: Set<AbortController>, l
         open.delete(caller);
         if (!reply.raw.writableFinished) caller.abort();
       });
-      const answer = await route.handle(routeRequest(request, caller.signal));
+      const answer = await route.handle(routeRequest(request, peerOf(callerOf, request), caller.signal));
       if (answer.stream !== undefined) {
         reply.hijack();
         await sendStream(reply.raw, answer, answer.stream, caller).catch((error: unknown) =>
@@ -184,12 +227,20 @@ function textOf(body: unknown, answer: { readonly contentType?: string }): strin
   return answer.contentType !== undefined && typeof body === 'string' ? body : JSON.stringify(body);
 }
 
-function routeRequest(request: FastifyRequest, signal: AbortSignal): RouteRequest {
+/** The hooks refuse who is nobody of the cell. */
+function peerOf(callerOf: CallerOf, request: FastifyRequest): Identity | null {
+  const peer = callerOf(request.raw.socket);
+  if (peer === undefined) throw new ProblemError(problemOfStatus(403));
+  return peer;
+}
+
+function routeRequest(request: FastifyRequest, peer: Identity | null, signal: AbortSignal): RouteRequest {
   return {
     params: request.params as Record<string, string>,
     query: flatQuery(request.query),
     headers: flatHeaders(request.headers),
     body: request.body,
+    peer,
     signal,
   };
 }

@@ -1,5 +1,5 @@
 import { createHash, KeyObject } from 'node:crypto';
-import { open, readFile, rename, rm, stat } from 'node:fs/promises';
+import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { PublicProtocol } from 'paseto';
 import {
@@ -14,6 +14,7 @@ import {
 } from 'paseto/v4/public';
 import type { PublicKey, SecretKey } from 'paseto/v4/public';
 import { makeFolder } from '../disk/make-folder.ts';
+import { writeWhole } from '../disk/write-whole.ts';
 import type { PinnedKey, SigningKey } from './tickets.ts';
 
 /**
@@ -102,20 +103,6 @@ async function keyIdOf(key: PublicKey): Promise<string> {
     .update(await protocol.ExportPublicKey(key))
     .digest('hex')
     .slice(0, 16);
-}
-
-/** Writes the whole file or nothing; it is never readable by other users, not even for a moment. */
-async function writeWhole(file: string, text: string): Promise<void> {
-  const draft = `${file}.${String(process.pid)}.draft`;
-  await rm(draft, { force: true });
-  const handle = await open(draft, 'wx', 0o600);
-  try {
-    await handle.writeFile(text);
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
-  await rename(draft, file);
 }
 
 async function exists(file: string): Promise<boolean> {

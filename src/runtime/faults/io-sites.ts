@@ -138,6 +138,7 @@ host-agent/limits/shim-groups.ts cgroups.mounts agent:all
 host-agent/orders/admission.ts verifier.verify agent:ticket
 host-agent/orders/commands.ts disk.sizeOf agent:exec
 host-agent/orders/commands.ts processes.exec agent:attempt
+host-agent/orders/orderer.ts store.read agent:allocs+owners
 host-agent/orders/orders.ts disk.freeBytes agent:all
 host-agent/orders/orders.ts disk.publish agent:allocation-spec
 host-agent/orders/orders.ts disk.remove agent:allocation

@@ -73,7 +73,10 @@ export class ReportFollower {
     this.#clock = clock;
     this.#mode = options.mode;
     this.#silenceMs = options.silenceMs ?? SILENCE_MS;
-    this.#reader = new ReportReader(deps.http, deps.log, this.#silenceMs);
+    this.#reader = new ReportReader(deps.http, deps.log, {
+      silenceMs: this.#silenceMs,
+      to: options.mode === 'all' ? 'agent' : 'monitor',
+    });
     const upstream: Upstream | null = options.mode === 'all' ? null : { heardAt: null, complete: false };
     const merged = new MergedView(clock, this.#silenceMs, deps.handlers ?? {}, upstream);
     const parts = { clock, random, merged, reader: this.#reader, sources: () => deps.sources() };

@@ -15,6 +15,12 @@ export interface ReportSource {
   readonly url: string;
 }
 
+export interface ReportReaderOptions {
+  readonly silenceMs: number;
+  /** What its sources are, and must show that they are (S4.13). */
+  readonly to: 'agent' | 'monitor';
+}
+
 /** A source broke the protocol of the stream: it is cut, and followed anew from a `full`. */
 export class SourceError extends Error {
   override readonly name = 'SourceError';
@@ -24,15 +30,15 @@ export class SourceError extends Error {
 export class ReportReader {
   readonly #http: HttpClient;
   readonly #log: Log;
-  readonly #silenceMs: number;
+  readonly #options: ReportReaderOptions;
   #connects = 0;
   readonly #waitingToConnect: (() => void)[] = [];
   #isClosed = false;
 
-  constructor(http: HttpClient, log: Log, silenceMs: number) {
+  constructor(http: HttpClient, log: Log, options: ReportReaderOptions) {
     this.#http = http;
     this.#log = log;
-    this.#silenceMs = silenceMs;
+    this.#options = options;
   }
 
   /** Opens nothing any more; open streams end with their reader's signal. */
@@ -60,7 +66,8 @@ export class ReportReader {
         method: 'GET',
         url: `${source.url}/v1/reports${query}`,
         timeoutMs: CONNECT_TIMEOUT_MS,
-        idleTimeoutMs: this.#silenceMs,
+        idleTimeoutMs: this.#options.silenceMs,
+        to: this.#options.to,
         signal,
       });
       if (stream.status !== 200) throw new SourceError(`${source.name} answered ${String(stream.status)}`);

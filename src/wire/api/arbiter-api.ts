@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { Identity } from '../../core/access/identity.ts';
 import type { NamespaceAmounts } from '../../core/quota/amounts.ts';
 import type { StartTerms } from '../../core/quota/ticket.ts';
 import { id, readBody } from './api.ts';
@@ -41,19 +42,22 @@ const ticketRequestSchema: z.ZodType<TicketRequest> = z.strictObject({
     .exactOptional(),
 });
 
-/** @throws ProblemError that names the place of the first thing wrong */
-export function readTicketRequest(body: unknown): TicketRequest {
+/**
+ * @param peer who asks, by its certificate: it must be the scheduler that is named (I39, S4.13)
+ * @throws ProblemError that names the place of the first thing wrong
+ */
+export function readTicketRequest(body: unknown, peer: Identity | null): TicketRequest {
   const request = readBody(ticketRequestSchema, body);
   checkRuns(request);
+  if (peer !== null && peer.id !== request.scheduler)
+    throw notYours('scheduler', 'another scheduler is named');
   const foreign = request.placements.findIndex((terms) => terms.scheduler !== request.scheduler);
   if (foreign < 0) return request;
-  const path = `placements.${String(foreign)}.scheduler`;
-  throw new ProblemError({
-    status: 403,
-    code: 'not-yours',
-    detail: 'a placement of another scheduler',
-    path,
-  });
+  throw notYours(`placements.${String(foreign)}.scheduler`, 'a placement of another scheduler');
+}
+
+function notYours(path: string, detail: string): ProblemError {
+  return new ProblemError({ status: 403, code: 'not-yours', detail, path });
 }
 
 /** Runs must not overlap, and must not go beyond the end. */

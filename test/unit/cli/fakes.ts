@@ -114,6 +114,7 @@ export function fakeContext(http: FakeHttp, urls: readonly string[], output: Out
     namespace: 'default',
     output,
     api: () => Promise.resolve(api),
+    channels: () => Promise.reject(new Error('this test opens no channel')),
     interrupted: new AbortController().signal,
     wide: false,
     endInOrder: () => undefined,

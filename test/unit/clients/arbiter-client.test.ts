@@ -21,6 +21,7 @@ async function arbiter(answer: 'ticket' | GrantRefusalCode): Promise<{ address: 
       {
         method: 'POST',
         path: '/v1/tickets',
+        right: 'read',
         handle: async ({ body }) => {
           const { placements } = body as TicketRequest;
           asked.push(placements.length);

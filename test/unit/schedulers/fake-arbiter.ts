@@ -19,6 +19,7 @@ export class FakeArbiter {
     const route = {
       method: 'POST',
       path: '/v1/tickets',
+      right: 'read',
       handle: async ({ body }: { readonly body: unknown }) => this.#answer(body as TicketRequest),
     } as const;
     const listen = { host: '127.0.0.1', port: 0, bodyBytesMax: 1024 * 1024 };

@@ -49,6 +49,7 @@ export class FakeHost {
     ): Route => ({
       method,
       path,
+      right: 'read',
       handle: async (request) => handle(request),
     });
     this.#listener = await server.listen(

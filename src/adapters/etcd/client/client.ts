@@ -5,6 +5,8 @@
  * answer; `faults.ts` tells what an error means for a write. `reply-codec.ts` is the server's side, for the warm-up.
  */
 import { noop } from 'cockatiel';
+import { storeName } from '../../../core/access/identity.ts';
+import type { Credentials } from '../../pki/credentials.ts';
 import { DirectEtcd } from './direct-client.ts';
 import { Members } from './members.ts';
 
@@ -17,6 +19,8 @@ export interface EtcdClientOptions {
   readonly keepAliveMs?: number;
   /** Clients of another name have connections of their own, so that what holds one up does not hold up the other. */
   readonly connectionName?: string;
+  /** With them over TLS; the endpoints begin with `https` then. */
+  readonly credentials?: Credentials | undefined;
 }
 
 const CALL_TIMEOUT_MS = 5_000;
@@ -32,6 +36,13 @@ const MESSAGE_BYTES_MAX = 64 * 1024 * 1024;
  */
 const WINDOW_BYTES = 4 * 1024 * 1024;
 
+/** A member of the store shows that it is one, at whatever address it answers: no other role can stand in for it. */
+function nameOf(credentials: Credentials | undefined): Readonly<Record<string, string>> {
+  return credentials === undefined
+    ? {}
+    : { 'grpc.ssl_target_name_override': storeName(credentials.identity.cell) };
+}
+
 /**
  * Makes a connection to etcd on which no call is sent twice, and none waits for ever.
  *
@@ -44,6 +55,7 @@ export function etcdClient(options: EtcdClientOptions): DirectEtcd {
   const members = new Members(() => performance.now());
   return new DirectEtcd({
     hosts: [...options.endpoints],
+    source: options.credentials,
     faultHandling: { host: () => (options.endpoints.length > 1 ? members.add() : noop), global: noop },
     callTimeoutMs: options.callTimeoutMs ?? CALL_TIMEOUT_MS,
     grpcOptions: {
@@ -53,6 +65,7 @@ export function etcdClient(options: EtcdClientOptions): DirectEtcd {
       'grpc.keepalive_timeout_ms': KEEP_ALIVE_TIMEOUT_MS,
       // Clients of one process whose options are equal share connections; this one is among them.
       'grpc.primary_user_agent': `moorage-${options.connectionName ?? 'calls'}`,
+      ...nameOf(options.credentials),
       // By default a member that was away for long is tried again only every 2 minutes.
       'grpc.initial_reconnect_backoff_ms': 100,
       'grpc.max_reconnect_backoff_ms': 1_000,

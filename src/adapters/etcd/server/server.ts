@@ -9,6 +9,8 @@ import { closeSync, mkdirSync, openSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Credentials } from '../../pki/credentials.ts';
+import { CREDENTIAL_FILES } from '../../pki/pki.ts';
 import { etcdClient } from '../client/client.ts';
 import { OPERATIONS_WANTED } from '../txn-limit.ts';
 
@@ -24,6 +26,8 @@ export interface StartEtcdOptions {
   readonly clientPort?: number;
   /** One of several members; all must be started for any to become ready. Absent: the only one. */
   readonly member?: EtcdMember;
+  /** With them it speaks TLS, and answers nobody without a certificate of the cell's authority. */
+  readonly credentials?: Credentials | undefined;
   /** Further flags of the server. */
   readonly flags?: readonly string[];
   readonly readyTimeoutMs?: number;
@@ -39,7 +43,7 @@ export interface EtcdMember {
 }
 
 export interface EtcdProcess {
-  /** `http://127.0.0.1:<port>` */
+  /** `http://127.0.0.1:<port>`, or `https` with credentials */
   readonly clientUrl: string;
   /** To start it again as the same member, on the same ports. */
   readonly member: EtcdMember;
@@ -68,8 +72,9 @@ export async function startEtcd(options: StartEtcdOptions): Promise<EtcdProcess>
   mkdirSync(join(options.dataFolder, 'data'), { recursive: true, mode: 0o700 });
   for (let start = 1; ; start++) {
     const ports = await freePorts(2);
-    const clientUrl = `http://127.0.0.1:${String(options.clientPort ?? ports[0])}`;
-    const member = options.member ?? onlyMember(`http://127.0.0.1:${String(ports[1])}`);
+    const scheme = options.credentials === undefined ? 'http' : 'https';
+    const clientUrl = `${scheme}://127.0.0.1:${String(options.clientPort ?? ports[0])}`;
+    const member = options.member ?? onlyMember(`${scheme}://127.0.0.1:${String(ports[1])}`);
     const { name } = member;
     const child = launch(options, clientUrl, member);
     const ended = endOf(child);
@@ -105,6 +110,7 @@ function launch(options: StartEtcdOptions, clientUrl: string, member: EtcdMember
       ? []
       : ['--auto-compaction-mode', 'periodic', '--auto-compaction-retention', compaction]),
     ...(options.unsafeNoFsync === true ? ['--unsafe-no-fsync'] : []),
+    ...(options.credentials === undefined ? [] : secureFlags(options.credentials.folder)),
     ...(options.flags ?? []),
   ];
   try {
@@ -123,6 +129,17 @@ function launch(options: StartEtcdOptions, clientUrl: string, member: EtcdMember
   } finally {
     closeSync(log);
   }
+}
+
+/** The server reads the files at each connection, so that it takes a renewed certificate by itself. */
+function secureFlags(folder: string): readonly string[] {
+  const [identity, authorities] = [CREDENTIAL_FILES.identity, CREDENTIAL_FILES.authorities].map((name) =>
+    join(folder, name),
+  );
+  return ['', 'peer-'].flatMap((whose) => [
+    ...[`--${whose}cert-file=${identity ?? ''}`, `--${whose}key-file=${identity ?? ''}`],
+    ...[`--${whose}trusted-ca-file=${authorities ?? ''}`, `--${whose}client-cert-auth`],
+  ]);
 }
 
 /**
@@ -163,7 +180,10 @@ async function waitReady(options: StartEtcdOptions, etcd: EtcdProcess, name: str
   let exited = false;
   void etcd.ended.then(() => (exited = true));
   const deadline = performance.now() + (options.readyTimeoutMs ?? READY_TIMEOUT_MS);
-  const client = etcdClient({ endpoints: [etcd.clientUrl], callTimeoutMs: PROBE_TIMEOUT_MS });
+  const { credentials } = options;
+  const client = etcdClient({
+    ...{ endpoints: [etcd.clientUrl], credentials, callTimeoutMs: PROBE_TIMEOUT_MS },
+  });
   try {
     while (performance.now() < deadline) {
       if (exited) return 'it ended at once';

@@ -47,6 +47,7 @@ function gate(): { promise: Promise<void>; open: () => void } {
 const echo: Route = {
   method: 'POST',
   path: '/v1/echo/:id',
+  right: 'read',
   handle: async ({ params, query, headers, body }) => ({
     status: 201,
     headers: { 'x-mine': headers['x-yours'] ?? '' },
@@ -72,10 +73,16 @@ describe.each(pairs)('HTTP over %s', (_name, makeServer, makeClient) => {
   });
 
   it('answers 204 without a body and text with its own type', async () => {
-    const none: Route = { method: 'DELETE', path: '/v1/a', handle: async () => ({ status: 204 }) };
+    const none: Route = {
+      method: 'DELETE',
+      path: '/v1/a',
+      right: 'read',
+      handle: async () => ({ status: 204 }),
+    };
     const text: Route = {
       method: 'GET',
       path: '/metrics',
+      right: 'read',
       handle: async () => ({ status: 200, contentType: 'text/plain', body: 'up 1\n' }),
     };
     const { address } = await listen(makeServer(), [none, text]);
@@ -89,8 +96,18 @@ describe.each(pairs)('HTTP over %s', (_name, makeServer, makeClient) => {
   it('makes problems of what routes throw, without details of an unknown error', async () => {
     const refused: Problem = { status: 409, code: 'stopped', detail: 'it was stopped', path: 'a.b' };
     const routes: Route[] = [
-      { method: 'GET', path: '/v1/known', handle: () => Promise.reject(new ProblemError(refused)) },
-      { method: 'GET', path: '/v1/unknown', handle: () => Promise.reject(new Error('secret /etc/path')) },
+      {
+        method: 'GET',
+        path: '/v1/known',
+        right: 'read',
+        handle: () => Promise.reject(new ProblemError(refused)),
+      },
+      {
+        method: 'GET',
+        path: '/v1/unknown',
+        right: 'read',
+        handle: () => Promise.reject(new Error('secret /etc/path')),
+      },
     ];
     const { address } = await listen(makeServer(), routes);
     const client = opened(makeClient());
@@ -138,6 +155,7 @@ describe.each(pairs)('HTTP over %s', (_name, makeServer, makeClient) => {
     const route: Route = {
       method: 'GET',
       path: '/v1/s',
+      right: 'read',
       handle: async () => ({ status: 200, stream: chunks() }),
     };
     const { address } = await listen(makeServer(), [route]);
@@ -161,6 +179,7 @@ describe.each(pairs)('HTTP over %s', (_name, makeServer, makeClient) => {
     const route: Route = {
       method: 'GET',
       path: '/v1/quiet',
+      right: 'read',
       handle: async ({ signal }) => {
         signal.addEventListener('abort', left.open, { once: true });
         async function* chunks(): AsyncGenerator<string> {
@@ -196,6 +215,7 @@ describe.each(pairs)('HTTP over %s', (_name, makeServer, makeClient) => {
     const route: Route = {
       method: 'GET',
       path: '/v1/s',
+      right: 'read',
       handle: async () => ({ status: 200, stream: chunks() }),
     };
     const { address } = await listen(makeServer(), [route]);
@@ -235,6 +255,7 @@ describe.each(pairs.slice(0, 2))('sockets: %s', (_name, makeServer, makeClient) 
     const route: Route = {
       method: 'PUT',
       path: '/v1/never',
+      right: 'read',
       handle: ({ signal }) =>
         new Promise((resolve) => signal.addEventListener('abort', () => resolve({ status: 200 }))),
     };
@@ -252,6 +273,7 @@ describe.each(pairs.slice(0, 2))('sockets: %s', (_name, makeServer, makeClient) 
     const route: Route = {
       method: 'GET',
       path: '/v1/s',
+      right: 'read',
       handle: async ({ signal }) => ({ status: 200, stream: chunks(signal) }),
     };
     const { address } = await listen(makeServer(), [route]);

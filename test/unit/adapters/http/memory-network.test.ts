@@ -15,15 +15,17 @@ async function world(...fates: Fate[]) {
     {
       method: 'POST',
       path: '/v1/do/:what',
+      right: 'read',
       handle: async ({ params }) => {
         reached.push(params['what'] ?? '');
         return { status: 200, body: {} };
       },
     },
-    { method: 'GET', path: '/v1/never', handle: () => new Promise(() => undefined) },
+    { method: 'GET', path: '/v1/never', right: 'read', handle: () => new Promise(() => undefined) },
     {
       method: 'GET',
       path: '/v1/stream',
+      right: 'read',
       handle: async ({ signal }) => ({ status: 200, stream: quiet(signal, reached) }),
     },
   ];

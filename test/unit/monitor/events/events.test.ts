@@ -107,6 +107,7 @@ describe('events', () => {
     const events = {
       method: 'GET',
       path: '/v1/events',
+      right: 'read',
       handle: async () => {
         asked += 1;
         // Then it has been started anew, and counts from the beginning.

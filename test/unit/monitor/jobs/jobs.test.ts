@@ -99,6 +99,7 @@ describe('jobs through a monitor', () => {
         {
           method: 'GET',
           path: '/v1/jobs/:namespace/:job/why',
+          right: 'read',
           handle: async () => ({ status: 200, body: answer }),
         },
       ],

@@ -122,9 +122,15 @@ describe('F1 the network', () => {
         {
           method: 'POST',
           path: '/v1/allocations/:id/stop',
+          right: 'read',
           handle: async () => ({ status: 200, body: (handled += 1) }),
         },
-        { method: 'GET', path: '/v1/reports', handle: async () => ({ status: 200, stream: lines() }) },
+        {
+          method: 'GET',
+          path: '/v1/reports',
+          right: 'read',
+          handle: async () => ({ status: 200, stream: lines() }),
+        },
       ],
       { host: '127.0.0.1', port: 0, bodyBytesMax: 1024 },
     );

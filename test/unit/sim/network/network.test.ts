@@ -14,7 +14,8 @@ async function joined() {
   const network = new SimNetwork(agenda, new NetworkFaultProfile(seededRandom(3)));
   const speakerOf = (actor: string) => {
     const life = new Life(actor);
-    return { life, clock: new VirtualClock(agenda, life), log: silentLog };
+    const identity = { cell: 'sim', role: 'operator', id: actor } as const;
+    return { life, identity, clock: new VirtualClock(agenda, life), log: silentLog };
   };
   const [caller, peer] = [speakerOf('caller'), speakerOf('peer')];
   let handled = 0;
@@ -24,8 +25,18 @@ async function joined() {
   };
   await network.server(peer).listen(
     [
-      { method: 'POST', path: '/count', handle: async () => ({ status: 200, body: { handled: ++handled } }) },
-      { method: 'GET', path: '/stream', handle: async () => ({ status: 200, stream: endless() }) },
+      {
+        method: 'POST',
+        path: '/count',
+        right: 'read',
+        handle: async () => ({ status: 200, body: { handled: ++handled } }),
+      },
+      {
+        method: 'GET',
+        path: '/stream',
+        right: 'read',
+        handle: async () => ({ status: 200, stream: endless() }),
+      },
     ],
     { host: '', port: 0, bodyBytesMax: 1_000 },
   );

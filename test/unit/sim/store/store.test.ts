@@ -33,7 +33,8 @@ class StoreWorld {
     onWrongServer: (error: StoreError) => void = () => undefined,
   ): { readonly store: SimStore; readonly life: Life; readonly speaker: Endpoint } {
     const life = new Life(name);
-    const speaker = { life, clock: new VirtualClock(this.agenda, life), log: silentLog };
+    const identity = { cell: 'sim', role: 'scheduler', id: name } as const;
+    const speaker = { life, identity, clock: new VirtualClock(this.agenda, life), log: silentLog };
     const parts = { server: this.server, network: this.network, speaker, onWrongServer };
     return { life, speaker, store: new SimStore(parts) };
   }

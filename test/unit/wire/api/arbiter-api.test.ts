@@ -19,7 +19,20 @@ describe('a request for tickets', () => {
       fc.property(sizes, (of) => {
         const units = unitsOfSizes(of);
         const body: unknown = JSON.parse(JSON.stringify(requestFor(someTerms().scheduler, units)));
-        expect(unitsOf(readTicketRequest(body))).toEqual(units);
+        expect(unitsOf(readTicketRequest(body, null))).toEqual(units);
+      }),
+    );
+  });
+
+  it('I39 S4.13 is read in no other name than that of the certificate', () => {
+    const { scheduler } = someTerms();
+    const request = requestFor(scheduler, unitsOfSizes([1]));
+    const peer = { cell: 'c', role: 'scheduler', id: scheduler } as const;
+    expect(readTicketRequest(request, peer).placements).toHaveLength(1);
+    const read = (): unknown => readTicketRequest(request, { ...peer, id: 'another' });
+    expect(read).toThrow(
+      expect.objectContaining({
+        problem: expect.objectContaining({ status: 403, code: 'not-yours' }) as unknown,
       }),
     );
   });
@@ -37,7 +50,7 @@ describe('a request for tickets', () => {
     ['none', [{ first: 0, count: 0 }], 'together.0.count'],
   ])('names the place where it puts %s together', (_, together, path) => {
     const request = { ...requestFor(someTerms().scheduler, unitsOfSizes([1, 1, 1])), together };
-    const read = (): unknown => readTicketRequest(request);
+    const read = (): unknown => readTicketRequest(request, null);
     expect(read).toThrow(ProblemError);
     expect(read).toThrow(expect.objectContaining({ problem: expect.objectContaining({ path }) as unknown }));
   });

@@ -1,0 +1,49 @@
+import { AUTHORITY_TTL_MS, AuthorityFolder, LEAF_TTL_MS } from '../../src/adapters/pki/authority-folder.ts';
+import type { IdentityRole } from '../../src/core/access/identity.ts';
+
+/** Everything of a local cell is called on this machine. */
+const HOSTS = ['127.0.0.1', '::1', 'localhost'];
+/** Two renewals may fail before a certificate ends. */
+const RENEW_MS = LEAF_TTL_MS / 3;
+
+/** The authority of a local cell, and the certificates of its processes, which it renews for as long as the cell runs. */
+export class Certificates {
+  readonly #authority: AuthorityFolder;
+  readonly #issued: { readonly role: IdentityRole; readonly id: string }[] = [];
+  readonly #onFault: (text: string) => void;
+  #timer: NodeJS.Timeout | null = null;
+
+  /** @param onFault a renewal failed; it is tried again */
+  constructor(folder: string, onFault: (text: string) => void) {
+    this.#authority = new AuthorityFolder(folder);
+    this.#onFault = onFault;
+  }
+
+  /** Makes the authority where there is none. */
+  async init(cell: string): Promise<void> {
+    await this.#authority.init(cell, { nowMs: Date.now(), ttlMs: AUTHORITY_TTL_MS });
+    this.#timer ??= setInterval(() => void this.#renew(), RENEW_MS).unref();
+  }
+
+  /** @returns the credentials folder */
+  async issue(role: IdentityRole, id: string): Promise<string> {
+    this.#issued.push({ role, id });
+    return this.#write({ role, id });
+  }
+
+  close(): void {
+    clearInterval(this.#timer ?? undefined);
+  }
+
+  async #write(holder: { readonly role: IdentityRole; readonly id: string }): Promise<string> {
+    const times = { nowMs: Date.now(), ttlMs: LEAF_TTL_MS };
+    return (await this.#authority.issue(holder, { ...times, hosts: HOSTS })).folder;
+  }
+
+  async #renew(): Promise<void> {
+    for (const holder of this.#issued)
+      await this.#write(holder).catch((error: unknown) =>
+        this.#onFault(`the certificate of ${holder.id} was not renewed: ${String(error)}`),
+      );
+  }
+}

@@ -1,0 +1,21 @@
+import type { X509Certificate } from 'node:crypto';
+import type { Identity } from '../../core/access/identity.ts';
+import { readIdentity } from '../../core/access/identity.ts';
+
+/**
+ * The one identity among the names of a certificate.
+ * @param names as Node writes them: `URI:spiffe://dev/scheduler/s1, IP Address:127.0.0.1`
+ * @returns null when there is none, or more than one
+ */
+export function identityIn(names: string | undefined): Identity | null {
+  const uris = (names ?? '')
+    .split(', ')
+    .filter((name) => name.startsWith('URI:'))
+    .map((name) => name.slice('URI:'.length));
+  const [uri, ...more] = uris;
+  return uri === undefined || more.length > 0 ? null : readIdentity(uri);
+}
+
+export function identityOf(certificate: X509Certificate): Identity | null {
+  return identityIn(certificate.subjectAltName);
+}

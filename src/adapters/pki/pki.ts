@@ -1,0 +1,20 @@
+/**
+ * Who a process is, shown by a certificate of the cell's own authority.
+ *
+ * - `authority.ts` makes the authority of a cell and the certificates that it issues; `authority-folder.ts` keeps both as files.
+ *   Only the commands that issue load them.
+ * - `credentials.ts` is what a process has: its own certificate and key, and the authorities that it trusts, read again when
+ *   the files change.
+ * - `certified.ts` reads the identity in a certificate; `tls.ts` has the settings of both ends of a connection.
+ */
+
+/** The files of a credentials folder. The key and its certificate are one file, so that both change at once. */
+export const CREDENTIAL_FILES = { authorities: 'ca.pem', identity: 'identity.pem' } as const;
+
+/** The code of the error when another role answers than the one that was called. */
+export const OTHER_SERVER = 'OTHER_SERVER';
+
+/** A folder whose files are no credentials, with what to do about it. */
+export class CredentialsError extends Error {
+  override readonly name = 'CredentialsError';
+}

@@ -1,0 +1,73 @@
+import { arbiterRoutes } from '../../arbiter/routes.ts';
+import { hostChannels, hostRoutes } from '../../host-agent/api/api.ts';
+import { monitorRoutes } from '../../monitor/api/api.ts';
+import { attachChannels } from '../../monitor/api/attach-routes.ts';
+import { schedulerRoutes } from '../../schedulers/api.ts';
+import type { Right } from '../../src/core/access/access.ts';
+import { mayUse } from '../../src/core/access/access.ts';
+import type { IdentityRole } from '../../src/core/access/identity.ts';
+import { IDENTITY_ROLES } from '../../src/core/access/identity.ts';
+
+export type ServerRole = 'monitor' | 'agent' | 'scheduler' | 'arbiter';
+
+export interface ServedRoute {
+  readonly server: ServerRole;
+  /** `CHANNEL` for those of WebSocket. */
+  readonly method: string;
+  readonly path: string;
+  readonly right: Right;
+}
+
+/** What the lists of routes are made with; no route is called, so nothing of it is touched. */
+const UNTOUCHED = {} as never;
+
+/** Every route of every role, from the functions that make them for the real servers. */
+export function servedRoutes(): readonly ServedRoute[] {
+  const host = {
+    prefix: '',
+    find: () => undefined,
+    ready: () => false,
+    metricsText: () => Promise.resolve(''),
+  };
+  const lists = {
+    monitor: [monitorRoutes(UNTOUCHED, null), attachChannels(UNTOUCHED, UNTOUCHED)],
+    agent: [hostRoutes(host), hostChannels(host)],
+    scheduler: [schedulerRoutes(UNTOUCHED, UNTOUCHED)],
+    arbiter: [arbiterRoutes(UNTOUCHED, UNTOUCHED)],
+  } as const;
+  return Object.entries(lists).flatMap(([server, made]) =>
+    made.flat().map((route) => ({
+      ...{ server: server as ServerRole, path: route.path, right: route.right },
+      method: 'method' in route ? route.method : 'CHANNEL',
+    })),
+  );
+}
+
+const SERVERS: Readonly<Record<ServerRole, string>> = {
+  monitor: 'a monitor',
+  agent: 'a host-agent',
+  scheduler: 'a scheduler',
+  arbiter: 'an arbiter',
+};
+
+/** The table of `docs/security.md`, in Markdown. */
+export function rightsTable(): string {
+  const roles = IDENTITY_ROLES.filter((role) => role !== 'etcd');
+  const lines = [
+    row(['at', 'route', 'right', ...roles]),
+    row(['---', '---', '---', ...roles.map(() => '---')]),
+  ];
+  for (const { server, method, path, right } of servedRoutes()) {
+    const marks = roles.map((role) => (has(role, right) ? 'yes' : '–'));
+    lines.push(row([SERVERS[server], `\`${method} ${path}\``, right, ...marks]));
+  }
+  return `${lines.join('\n')}\n`;
+}
+
+export function has(role: IdentityRole, right: Right): boolean {
+  return mayUse({ cell: 'c', role, id: 'x' }, right);
+}
+
+function row(cells: readonly string[]): string {
+  return `| ${cells.join(' | ')} |`;
+}

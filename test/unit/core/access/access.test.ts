@@ -1,0 +1,50 @@
+import { describe, expect, it } from 'vitest';
+import type { Right } from '../../../../src/core/access/access.ts';
+import { assertRights, holdersOf, mayUse, RIGHTS } from '../../../../src/core/access/access.ts';
+import type { IdentityRole } from '../../../../src/core/access/identity.ts';
+import { IDENTITY_ROLES } from '../../../../src/core/access/identity.ts';
+
+function rightsOf(role: IdentityRole): readonly Right[] {
+  return RIGHTS.filter((right) => mayUse({ cell: 'c', role, id: 'x' }, right));
+}
+
+describe('rights', () => {
+  it('S4.13 a scheduler writes no jobs and no limits, and enters no task', () => {
+    expect(rightsOf('scheduler')).toEqual(['health', 'read', 'reports', 'start', 'stop', 'tickets']);
+  });
+
+  it('an agent calls nobody, a member of the store has no right at all', () => {
+    expect(rightsOf('agent')).toEqual(['health']);
+    expect(rightsOf('etcd')).toEqual([]);
+  });
+
+  it('a monitor starts nothing and asks for no ticket', () => {
+    expect(rightsOf('monitor')).toEqual(['health', 'metrics', 'read', 'reports', 'relay', 'stop']);
+  });
+
+  it('an arbiter reads what runs, and nothing else', () => {
+    expect(rightsOf('arbiter')).toEqual(['health', 'reports', 'grants']);
+  });
+
+  it('an operator does not act as a scheduler, nor on a host what goes through a monitor', () => {
+    const not = RIGHTS.filter((right) => !rightsOf('operator').includes(right));
+    expect(not).toEqual(['relay', 'start', 'tickets']);
+  });
+
+  it('who reaches a server without credentials counts as trusted', () => {
+    expect(RIGHTS.every((right) => mayUse(null, right))).toBe(true);
+  });
+
+  it('each right has somebody', () => {
+    for (const right of RIGHTS) expect(holdersOf(right).length).toBeGreaterThan(0);
+    expect(IDENTITY_ROLES.length).toBe(6);
+  });
+
+  it.each(['root', '', 'constructor', undefined])('a route with the right %s does not start', (right) => {
+    const routes = [
+      { path: '/v1/fine', right: 'read' as const },
+      { path: '/v1/bare', right: right as Right },
+    ];
+    expect(() => assertRights(routes)).toThrow('/v1/bare declares no right');
+  });
+});
