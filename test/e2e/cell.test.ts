@@ -3,6 +3,8 @@ import { writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { nodeClient } from '../../src/adapters/http/node-client.ts';
+import { openCredentials } from '../../src/adapters/pki/credentials.ts';
 import type { DevCellProcess } from '../support/cli.ts';
 import { CLI, runCli, startDevCell, testFolder } from '../support/cli.ts';
 
@@ -131,8 +133,11 @@ describe('what people ask next', () => {
 
   it('serves the schema of job files, and says which limits hosts do not enforce', async () => {
     const [monitor = ''] = cell.file.monitors;
-    const schema = (await (await fetch(`${monitor}/v1/schema/job.json`)).json()) as { title: string };
-    expect(schema.title).toBe('Moorage job');
+    const http = nodeClient(openCredentials(cell.file.credentials ?? '', null));
+    const url = `${monitor}/v1/schema/job.json`;
+    const schema = await http.call({ method: 'GET', url, timeoutMs: 60_000 });
+    await http.close();
+    expect(schema.body).toMatchObject({ title: 'Moorage job' });
     expect((await moorage('-o', 'wide', 'hosts')).stdout).toMatch(/NOT-ENFORCED/);
   });
 

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { isFailPoint } from '../../src/runtime/faults/names.ts';
 import type { DevCellProcess } from '../support/cli.ts';
-import { runCli, startDevCell, testFolder } from '../support/cli.ts';
+import { issueFor, runCli, startDevCell, testFolder } from '../support/cli.ts';
 
 /** For each role a kill, a throw and a stall, where the most hangs on it. */
 const ORDERS = [
@@ -88,7 +88,9 @@ describe('F1 kill, throw and stall at I/Os of every role, in real processes', ()
   });
 
   it('a role with a misspelt name does not start, and says the nearest one', async () => {
-    const started = await runCli(['monitor', '--etcd', cell.file.etcd.join(','), '--cell', cell.file.cell], {
+    const place = ['--etcd', cell.file.etcd.join(','), '--cell', cell.file.cell];
+    const credentials = await issueFor(cell, 'monitor', 'monitor-9');
+    const started = await runCli(['monitor', ...place, '--credentials', credentials], {
       cwd: folder.path,
       env: { MOORAGE_FAILPOINT: 'monitor/store.follow/sell:before:1:kill' },
     });

@@ -12,25 +12,39 @@ function typedCommands(): readonly (readonly string[])[] {
   return [...page.matchAll(/^```sh\n(.*?)^```/gms)].map(([, block = '']) => block.trim().split('\n'));
 }
 
+/** What is typed before, on one machine: keys and certificates. */
+function preparing(): readonly string[] {
+  const page = readFileSync(join(PROJECT_ROOT, 'docs', 'running.md'), 'utf8');
+  return [...page.matchAll(/^ {4}(moorage (?:keys|pki) .*)$/gm)].map(([, command = '']) => command);
+}
+
 describeNeeding(firstMissing(root(), program('ip'), program('etcd')), 'a cell on several machines', () => {
   it('comes up as docs/running.md says, and runs a task on another machine than its client', async () => {
     const folder = testFolder();
+    /** The certificates need not be carried: the machines are network namespaces of this one. */
+    const inFolder = (command: string): string =>
+      command.replaceAll('/etc/moorage', join(folder.path, 'authority', 'issued'));
     const machines = new Machines(3);
     try {
       const state = join(folder.path, 'state');
-      expect((await runCli(['keys', 'keys'], { cwd: folder.path })).code).toBe(0);
+      for (const command of preparing()) {
+        const { code, stderr } = await runCli(command.split(' ').slice(1), { cwd: folder.path });
+        expect(code, stderr).toBe(0);
+      }
       const [onA = [], onB = [], onC = [], anywhere = []] = typedCommands();
       for (const [n, commands] of [onA, onB, onC].entries()) {
         mkdirSync(join(state, String(n)), { recursive: true });
         for (const command of commands) {
-          const words = command.replaceAll('/var/lib/moorage', '.').split(' ');
+          const words = inFolder(command).replaceAll('/var/lib/moorage', '.').split(' ');
           const args = words.map((word) => (word === 'keys' ? join(folder.path, 'keys') : word));
           const child = machines.spawn(n, typed(args), { cwd: join(state, String(n)) });
           if (args[0] === 'moorage') await ready(child);
         }
       }
-      const [exported = '', ...asked] = anywhere;
-      const env = { MOORAGE_ADDR: exported.replace('export MOORAGE_ADDR=', ''), NO_COLOR: '1' };
+      const exports = anywhere.filter((command) => command.startsWith('export '));
+      const asked = anywhere.filter((command) => !exports.includes(command));
+      const given = exports.map((line) => inFolder(line).slice('export '.length).split('='));
+      const env = { ...(Object.fromEntries(given) as Record<string, string>), NO_COLOR: '1' };
       const told: string[] = [];
       for (const command of asked) {
         const child = machines.spawn(0, ['sh', '-c', shell(command)], { cwd: folder.path, env });

@@ -111,6 +111,14 @@ export function startDevCell(
   return startDev(folder, ['--no-demo', ...more], env);
 }
 
+/** @returns the folder with the credentials, from the authority of the development cell */
+export async function issueFor(cell: DevCellProcess, role: string, id: string): Promise<string> {
+  const authority = join(cell.folder, '.moorage', 'cells', cell.file.cell, 'pki');
+  const issued = await runCli(['pki', 'issue', authority, '--role', role, '--id', id], { cwd: cell.folder });
+  if (issued.code !== 0) throw new Error(issued.stderr);
+  return issued.stdout.trim();
+}
+
 /** A development cell that has shown its demonstration. */
 export function startShownCell(folder: string): Promise<DevCellProcess> {
   return startDev(folder, [], {});
