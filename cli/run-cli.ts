@@ -116,9 +116,12 @@ async function explain(error: unknown): Promise<CliError> {
   ]);
   if (error instanceof ProblemError) return (await import('./command/problems.ts')).cliErrorOf(error.problem);
   if (error instanceof HttpError) {
-    const hint = error.sent
+    const called = error.sent
       ? 'moorage hosts   (or another --address)'
       : 'moorage dev   (or name a monitor with --address)';
+    const hint = /CERT|SSL|TLS/i.test(error.message)
+      ? 'the cell wants a certificate: --credentials FOLDER, made by moorage pki issue --role operator'
+      : called;
     return new CliError(EXIT.unreachable, error.message, hint, error);
   }
   if (error instanceof StoreError)

@@ -1,16 +1,23 @@
 import { AUTHORITY_TTL_MS, AuthorityFolder, LEAF_TTL_MS } from '../../src/adapters/pki/authority-folder.ts';
+import type { Credentials } from '../../src/adapters/pki/credentials.ts';
+import { openCredentials } from '../../src/adapters/pki/credentials.ts';
 import type { IdentityRole } from '../../src/core/access/identity.ts';
 
 /** Everything of a local cell is called on this machine. */
 const HOSTS = ['127.0.0.1', '::1', 'localhost'];
 /** Two renewals may fail before a certificate ends. */
 const RENEW_MS = LEAF_TTL_MS / 3;
+/** How often it is asked by the wall clock whether that is over: a machine may have slept. */
+const LOOK_MS = 60_000;
 
 /** The authority of a local cell, and the certificates of its processes, which it renews for as long as the cell runs. */
 export class Certificates {
   readonly #authority: AuthorityFolder;
   readonly #issued: { readonly role: IdentityRole; readonly id: string }[] = [];
+  /** Those of this process. */
+  readonly #opened: Credentials[] = [];
   readonly #onFault: (text: string) => void;
+  #renewedMs = Date.now();
   #timer: NodeJS.Timeout | null = null;
 
   /** @param onFault a renewal failed; it is tried again */
@@ -22,13 +29,20 @@ export class Certificates {
   /** Makes the authority where there is none. */
   async init(cell: string): Promise<void> {
     await this.#authority.init(cell, { nowMs: Date.now(), ttlMs: AUTHORITY_TTL_MS });
-    this.#timer ??= setInterval(() => void this.#renew(), RENEW_MS).unref();
+    this.#timer ??= setInterval(() => void this.#renewWhenDue(), LOOK_MS).unref();
   }
 
   /** @returns the credentials folder */
   async issue(role: IdentityRole, id: string): Promise<string> {
     this.#issued.push({ role, id });
     return this.#write({ role, id });
+  }
+
+  /** For this process itself. */
+  async open(role: IdentityRole, id: string): Promise<Credentials> {
+    const credentials = openCredentials(await this.issue(role, id), null);
+    this.#opened.push(credentials);
+    return credentials;
   }
 
   close(): void {
@@ -40,10 +54,14 @@ export class Certificates {
     return (await this.#authority.issue(holder, { ...times, hosts: HOSTS })).folder;
   }
 
-  async #renew(): Promise<void> {
-    for (const holder of this.#issued)
-      await this.#write(holder).catch((error: unknown) =>
-        this.#onFault(`the certificate of ${holder.id} was not renewed: ${String(error)}`),
-      );
+  async #renewWhenDue(): Promise<void> {
+    if (Date.now() - this.#renewedMs < RENEW_MS) return;
+    try {
+      for (const holder of this.#issued) await this.#write(holder);
+      for (const credentials of this.#opened) credentials.reload();
+      this.#renewedMs = Date.now();
+    } catch (error) {
+      this.#onFault(`the certificates were not renewed: ${String(error)}`);
+    }
   }
 }

@@ -11,7 +11,6 @@
 import { existsSync } from 'node:fs';
 import { findEtcd } from '../../src/adapters/etcd/server/find-etcd.ts';
 import type { Credentials } from '../../src/adapters/pki/credentials.ts';
-import { openCredentials } from '../../src/adapters/pki/credentials.ts';
 import { builtFile } from '../../src/adapters/system/package-files.ts';
 import { makeKeyFiles } from '../../src/adapters/tickets/key-files.ts';
 import { Certificates } from './certificates.ts';
@@ -127,8 +126,7 @@ export class LocalCell {
       async () => {
         const found = await findEtcd({ env: process.env });
         const off = compaction === 'off' ? { autoCompaction: 'off' as const } : {};
-        const own = await this.#certificates?.issue('etcd', 'etcd-1');
-        const credentials = own === undefined ? undefined : openCredentials(own, null);
+        const credentials = await this.#certificates?.open('etcd', 'etcd-1');
         const options = { binary: found.path, dataFolder: this.folder.etcd, credentials, ...off };
         this.#store = storeProcess(options, onEvent);
         await this.#store.start();
@@ -155,7 +153,7 @@ export class LocalCell {
   async #prepareCertificates(): Promise<void> {
     if (this.#certificates === null) return;
     await this.#certificates.init(this.folder.name);
-    this.#credentials = openCredentials(await this.#certificates.issue('operator', 'dev'), null);
+    this.#credentials = await this.#certificates.open('operator', 'dev');
   }
 
   async #startArbiter(): Promise<void> {

@@ -199,6 +199,18 @@ describe('TLS between roles', () => {
     await expect(wrong).rejects.toThrow('its certificate is of agent host-1');
   });
 
+  it('knows a caller of a resumed session by the certificate of the first one', async () => {
+    const { address } = await serve();
+    const client = clientWith(await authority.credentials('scheduler', 's1'));
+    const url = `${address}/v1/whoami`;
+    for (let time = 0; time < 3; time++) {
+      const headers = { connection: 'close' };
+      const answer = await client.call({ method: 'POST', url, headers, body: {}, timeoutMs: TIMEOUT_MS });
+      expect(answer).toMatchObject({ status: 200, body: { id: 's1' } });
+    }
+    expect(called).toHaveLength(3);
+  });
+
   it('both ends take a renewed certificate without a restart', async () => {
     const own = await authority.credentials('agent', 'host-3');
     const { address } = await serve(own);
