@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { request } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { runArbiter } from '../../arbiter/main.ts';
 import { runAgent } from '../../host-agent/main.ts';
@@ -16,14 +17,20 @@ import { openCredentials } from '../../src/adapters/pki/credentials.ts';
 import { issue } from '../../src/adapters/pki/authority.ts';
 import { silentLog } from '../../src/adapters/telemetry/silent.ts';
 import { makeKeyFiles } from '../../src/adapters/tickets/key-files.ts';
+import { HostClient } from '../../src/clients/host-client.ts';
+import { MonitorClient } from '../../src/clients/monitor-client.ts';
 import type { IdentityRole } from '../../src/core/access/identity.ts';
 import { IDENTITY_ROLES } from '../../src/core/access/identity.ts';
-import type { Method } from '../../src/ports/http.ts';
+import { isTerminal } from '../../src/core/host/states.ts';
+import type { HttpClient, Method } from '../../src/ports/http.ts';
 import { HttpError } from '../../src/ports/http.ts';
+import { requestFor } from '../../src/wire/api/arbiter-api.ts';
 import { LOOPBACK_HOSTS, TestAuthority } from '../support/credentials.ts';
+import { someStart, someStop } from '../support/host-orders.ts';
 import { PLAIN_SHIM } from '../support/real-host.ts';
 import type { ServedRoute, ServerRole } from '../support/rights-table.ts';
 import { has, servedRoutes } from '../support/rights-table.ts';
+import { someTerms } from '../support/tickets.ts';
 
 const CELL = 'rights';
 const TIMEOUT_MS = 60_000;
@@ -182,3 +189,86 @@ describe('I65 S4.13 who may call what, of every route of every role', () => {
     expect(seen).toEqual(servedRoutes().map((route) => shown(route, 'closed')));
   });
 });
+
+describe('S4.13 I39 a stolen certificate', () => {
+  const clients: HttpClient[] = [];
+  afterAll(async () => {
+    await Promise.all(clients.map((client) => client.close()));
+  });
+  async function as(role: IdentityRole, id: string): Promise<HttpClient> {
+    const client = undiciClient({ credentials: await authority.credentials(role, id) });
+    clients.push(client);
+    return client;
+  }
+  const at = (server: ServerRole): string => addresses[server] ?? '';
+
+  it('of a scheduler ends nothing of another, enters nothing, and gets and uses no ticket of another', async () => {
+    const operator = new MonitorClient(await as('operator', 'ann'), {
+      urls: [at('monitor')],
+      from: 'a test',
+    });
+    await operator.submit({ name: 'victim', type: 'batch', command: ['sleep', '1000'] });
+    const id = await runningOf(operator, 'victim');
+    const thief = await as('scheduler', 'thief');
+    const hosts = new HostClient(thief);
+    const stopped = await hosts.stop(at('agent'), id, someStop());
+    expect(stopped).toMatchObject({ kind: 'refused', code: 'not-yours' });
+    expect((await hosts.remove(at('agent'), id, 'a-removal')).kind).toBe('unknown');
+    await expect(hosts.exec(at('agent'), id, { commandId: 'c1', command: ['true'] })).rejects.toThrow(
+      'this identity may not do that',
+    );
+    const order = someStart({ allocation: { host: 'host-1', scheduler: 'batch-1' } });
+    expect(await call(thief, 'PUT', `${at('agent')}/v1/allocations/${order.allocation.id}`, order)).toEqual([
+      403,
+      'not-yours',
+    ]);
+    const terms = someTerms({ scheduler: 'batch-1' });
+    const asked = requestFor('batch-1', [[terms]]);
+    expect(await call(thief, 'POST', `${at('arbiter')}/v1/tickets`, asked)).toEqual([403, 'not-yours']);
+    const quota = { allocations: 0 };
+    expect(await call(thief, 'PUT', `${at('monitor')}/v1/quotas/default`, quota)).toEqual([403, 'forbidden']);
+    expect((await hosts.get(at('agent'), id))?.state).toBe('running');
+
+    // Whose it is may end it: through the store, and on the host by its owner.
+    await operator.stop({ namespace: 'default', job: 'victim' });
+    for (;;) {
+      const report = await hosts.get(at('agent'), id);
+      if (report === null || isTerminal(report.state)) return;
+      await pause(50);
+    }
+  });
+
+  it('of a host calls nobody', async () => {
+    const host = await as('agent', 'host-1');
+    for (const server of ['monitor', 'scheduler', 'arbiter'] as const) {
+      const { status } = await host.call({
+        method: 'GET',
+        url: `${at(server)}/livez`,
+        timeoutMs: TIMEOUT_MS,
+      });
+      expect(status).toBe(200);
+    }
+    const paths = servedRoutes().filter(({ method, right }) => method !== 'CHANNEL' && right !== 'health');
+    for (const route of paths)
+      expect((await call(host, route.method as Method, urlOf(route), {}))[0]).toBe(403);
+  });
+
+  async function call(
+    client: HttpClient,
+    method: Method,
+    url: string,
+    body: unknown,
+  ): Promise<readonly [status: number, code: string]> {
+    const answer = await client.call({ method, url, body, timeoutMs: TIMEOUT_MS });
+    return [answer.status, (answer.body as { readonly code?: string } | undefined)?.code ?? ''];
+  }
+});
+
+async function runningOf(operator: MonitorClient, job: string): Promise<string> {
+  for (;;) {
+    const { allocations } = await operator.allocations({ namespace: 'default', job });
+    const running = allocations.find(({ report }) => report?.state === 'running');
+    if (running !== undefined) return running.allocation.id;
+    await pause(50);
+  }
+}
