@@ -35,7 +35,8 @@ describeNeeding(firstMissing(root(), program('ip'), program('etcd')), 'a cell on
       for (const [n, commands] of [onA, onB, onC].entries()) {
         mkdirSync(join(state, String(n)), { recursive: true });
         for (const command of commands) {
-          const words = inFolder(command).replaceAll('/var/lib/moorage', '.').split(' ');
+          // The folder's own path has a space in it: the words are parted before it comes in.
+          const words = command.replaceAll('/var/lib/moorage', '.').split(' ').map(inFolder);
           const args = words.map((word) => (word === 'keys' ? join(folder.path, 'keys') : word));
           const child = machines.spawn(n, typed(args), { cwd: join(state, String(n)) });
           if (args[0] === 'moorage') await ready(child);
