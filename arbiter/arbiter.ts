@@ -2,13 +2,14 @@
  * Grants tickets. What happens to a request, in order:
  *
  * - `routes.ts`: the API; a request names placements, some of which belong together
- * - `arbiter.ts`: decides each placement, holds its grant, and signs the tickets of all together
+ * - `arbiter.ts`: decides each placement, holds its grant, records what counts against a quota, and signs the tickets of
+ *   all together
  * - `decide.ts`: the decision, from what is used, granted and allowed
  * - `limits.ts`: the operators' quotas and switches, live
  * - `usage-book.ts`: what hosts report as in use
- * - `grant-book.ts`: what was granted and is not yet reported as used
+ * - `grant-book.ts`: what was granted and is not yet reported as used; `grant-records.ts` has it in the store
  * - `quota-keeper.ts`: of several arbiters one keeps the quotas
- * - `peer-grants.ts`: what other arbiters granted before
+ * - `peer-grants.ts`: what other arbiters granted before, as a new keeper learns it; `other-arbiters.ts` asks those that live
  * - `main.ts`: runs an arbiter on this machine
  */
 import { makeId } from '../src/core/cell/ids.ts';
@@ -16,6 +17,7 @@ import type { RoleRecord } from '../src/core/cell/cell.ts';
 import type { StartTerms, TicketBody } from '../src/core/quota/ticket.ts';
 import { TICKET_TTL_MS } from '../src/core/quota/ticket.ts';
 import type { TicketSigner } from '../src/ports/crypto.ts';
+import { ArbiterClient } from '../src/clients/arbiter-client.ts';
 import type { HttpClient } from '../src/ports/http.ts';
 import { every } from '../src/runtime/wait/wait.ts';
 import type { RolePorts } from '../src/runtime/runtime.ts';
@@ -32,10 +34,13 @@ import type {
 import { unitsOf } from '../src/wire/api/arbiter-api.ts';
 import { roleCodec } from '../src/wire/records/records.ts';
 import { amountsOf, NO_AMOUNTS } from '../src/core/quota/amounts.ts';
-import { grantRefusal } from './decide.ts';
-import { PeerGrants } from './peer-grants.ts';
+import { grantOf } from '../src/core/quota/grant.ts';
+import { grantRefusal, notRecorded } from './decide.ts';
 import type { HostReachability } from './grant-book.ts';
-import { GRANT_HELD_MS, GrantBook, GRANTS_MAX } from './grant-book.ts';
+import { GrantBook, GRANTS_MAX } from './grant-book.ts';
+import { GrantRecords } from './grant-records.ts';
+import { OtherArbiters } from './other-arbiters.ts';
+import { PeerGrants } from './peer-grants.ts';
 import { QuotaKeeper } from './quota-keeper.ts';
 import { Limits } from './limits.ts';
 import { UsageBook } from './usage-book.ts';
@@ -61,6 +66,15 @@ interface Decision {
   readonly terms: StartTerms;
   /** null: it is granted, and held. */
   readonly refusal: GrantRefusal | null;
+  /** Its namespace has a quota. */
+  readonly isLimited: boolean;
+  /** It was not held before. */
+  readonly isHeld: boolean;
+}
+
+/** Is it to be recorded before its ticket goes out? */
+function isUnderQuota({ refusal, isLimited }: Decision): boolean {
+  return refusal === null && isLimited;
 }
 
 /**
@@ -68,42 +82,53 @@ interface Decision {
  * monitors, and what was granted and is not yet reported; the sum stays within its quota (I40).
  *
  * Deciding and holding happen in one turn of the event loop, so two requests cannot both get the last of a quota. Placements
- * that belong together (a run's) are granted all or none. A quota is free again with the host's release, which the host
- * reports before the store has it. See docs/decisions/tickets-and-quotas.md.
+ * that belong together (a run's) are granted all or none. What counts against a quota is in the store before its ticket goes
+ * out, so that the next keeper goes on at once; namespaces without a quota wait for no write. A quota is free again with
+ * the host's release, which the host reports before the store has it. See docs/decisions/tickets-and-quotas.md.
  */
 export class Arbiter {
   readonly #deps: ArbiterDeps;
-  readonly #grants = new GrantBook();
+  readonly #grants: GrantBook;
+  readonly #records: GrantRecords;
   readonly #use = new UsageBook();
   readonly #limits: Limits;
   readonly #keeper: QuotaKeeper;
   readonly #monitors: Table<RoleRecord>;
-  readonly #arbiters: Table<RoleRecord>;
+  readonly #others: OtherArbiters;
   readonly #reports: ReportFollower;
   readonly #peers: PeerGrants;
-  /** When another arbiter was last registered, by monotonic time. */
-  #peerSeenMs = -Infinity;
   #limitsReady = false;
   #stopSweep: () => void = () => undefined;
 
   constructor(deps: ArbiterDeps) {
     this.#deps = deps;
     const { store, keys, clock, log } = deps;
-    this.#peers = new PeerGrants({ store, keys, clock, log });
-    this.#limits = new Limits(store, keys, log, (namespace) => this.#onQuota(namespace));
+    this.#others = new OtherArbiters({
+      ...{ store, keys, clock, id: deps.record.id, client: new ArbiterClient(deps.http) },
+    });
+    this.#records = new GrantRecords({
+      ...deps,
+      arbiter: deps.record.id,
+      onReplaced: (fence) => this.#keeper.replaced(fence),
+    });
+    this.#grants = new GrantBook((key) => this.#records.ended(key));
+    this.#peers = new PeerGrants({
+      ...{ store, keys, clock, log, book: this.#grants, records: this.#records },
+      namespaces: () => this.#limits.namespaces(),
+      quotaRevision: (namespace) => this.#limits.quotaRevision(namespace),
+      isReported: (host, id) => this.#reports.view.get(host, id) !== undefined,
+      now: () => this.#now(),
+      others: this.#others,
+    });
+    this.#limits = new Limits(store, keys, log, (...change) => this.#onQuota(...change));
     this.#keeper = new QuotaKeeper({
       ...deps,
       ...deps.options,
-      onKeeping: () => this.#peers.waitEverywhere(),
+      onKeeping: (fence) => this.#peers.restart(fence),
     });
     this.#reports = this.#makeFollower();
     this.#monitors = new Table(store, keys.role('monitor', ''), roleCodec, {
       onChange: () => this.#limitsReady && this.#reports.refresh(),
-    });
-    this.#arbiters = new Table(store, keys.role('arbiter', ''), roleCodec, {
-      onChange: (id) => {
-        if (id !== deps.record.id) this.#peerSeenMs = clock.monotonicMs();
-      },
     });
   }
 
@@ -113,7 +138,7 @@ export class Arbiter {
    * @returns `ended` rejects when the store refuses this arbiter for good
    */
   async start(address: string): Promise<{ readonly ended: Promise<void> }> {
-    await Promise.all([this.#limits.ready, this.#monitors.ready, this.#arbiters.ready]);
+    await Promise.all([this.#limits.ready, this.#monitors.ready, this.#others.ready]);
     this.#limitsReady = true;
     this.#reports.refresh();
     this.#sweep();
@@ -121,11 +146,16 @@ export class Arbiter {
     return { ended: this.#keeper.start(address) };
   }
 
+  /** Lets another arbiter keep the quotas; what needs none is granted on. */
+  async handOver(): Promise<void> {
+    await this.#keeper.close();
+  }
+
   async close(): Promise<void> {
     this.#stopSweep();
     this.#limits.close();
     this.#monitors.close();
-    this.#arbiters.close();
+    this.#others.close();
     await Promise.all([this.#reports.close(), this.#keeper.close()]);
   }
 
@@ -140,9 +170,13 @@ export class Arbiter {
 
   async tickets(request: TicketRequest): Promise<TicketAnswer> {
     // Decided and held before the first wait.
-    const decisions = unitsOf(request).flatMap((unit) => this.#decide(unit));
+    const now = this.#now();
+    const decided = unitsOf(request).flatMap((unit) => this.#decide(unit, now));
+    const decisions = decided.some(isUnderQuota) ? await this.#recorded(decided) : decided;
     this.#countDecisions(decisions);
-    return { answers: await this.#answer(decisions) };
+    const answers = await this.#answer(decisions, now);
+    const limited = new Set(decided.filter(({ isLimited }) => isLimited).map(({ terms }) => terms.namespace));
+    return limited.size === 0 ? { answers } : { answers, limited: [...limited] };
   }
 
   grants(): GrantListing {
@@ -169,9 +203,32 @@ export class Arbiter {
   }
 
   /** Holds all of the unit, or nothing of it. */
-  #decide(unit: readonly StartTerms[]): readonly Decision[] {
-    const refusal = this.#holdAll(unit);
-    return unit.map((terms) => ({ terms, refusal }));
+  #decide(unit: readonly StartTerms[], now: Instant): readonly Decision[] {
+    const held = new Set<StartTerms>();
+    const refusal = this.#holdAll(unit, held, now);
+    const isLimited = unit.some(({ namespace }) => this.#limits.quota(namespace) !== null);
+    return unit.map((terms) => ({ terms, refusal, isLimited, isHeld: held.has(terms) }));
+  }
+
+  /** What is granted against quotas goes to the store first; without that it is not granted. */
+  async #recorded(decided: readonly Decision[]): Promise<readonly Decision[]> {
+    const granted = decided.filter(isUnderQuota);
+    const grants = granted
+      .filter(({ terms }) => !this.#isReported(terms))
+      .map(({ terms }) => grantOf(terms.namespace, terms.job, terms.claim));
+    const { fence } = this.#keeper;
+    if (grants.length === 0 || (await this.#records.record(grants, fence))) return decided;
+    // Another request may have been granted the same one meanwhile.
+    const isOurs = ({ terms, isHeld }: Decision): boolean =>
+      isHeld && !this.#records.has(terms.aud, terms.claim.id);
+    this.#giveBack(granted.filter(isOurs).map(({ terms }) => terms));
+    const refusal = notRecorded(this.#keeper.otherKeeper);
+    return decided.map((decision) => (isUnderQuota(decision) ? { ...decision, refusal } : decision));
+  }
+
+  /** Their tickets are never handed out. */
+  #giveBack(held: Iterable<StartTerms>): void {
+    for (const { aud, claim } of held) this.#grants.settle(aud, claim.id);
   }
 
   #countDecisions(decisions: readonly Decision[]): void {
@@ -184,18 +241,18 @@ export class Arbiter {
       this.#deps.metrics.count('moorage_tickets_total', { decision }, count);
   }
 
-  #holdAll(unit: readonly StartTerms[]): GrantRefusal | null {
-    const held: StartTerms[] = [];
+  /** @param held gets those that were not held before */
+  #holdAll(unit: readonly StartTerms[], held: Set<StartTerms>, now: Instant): GrantRefusal | null {
     for (const terms of unit) {
       const refusal = this.#refusal(terms);
       if (refusal !== null) {
-        // Their tickets are never handed out.
-        for (const { aud, claim } of held) this.#grants.settle(aud, claim.id);
+        this.#giveBack(held);
+        held.clear();
         return refusal;
       }
       if (this.#isReported(terms)) continue;
-      if (this.#grants.heldFor(terms) === null) held.push(terms);
-      this.#grants.hold(terms, this.#now());
+      if (this.#grants.heldFor(terms) === null) held.add(terms);
+      this.#grants.hold(grantOf(terms.namespace, terms.job, terms.claim), now);
     }
     return null;
   }
@@ -224,9 +281,8 @@ export class Arbiter {
   }
 
   /** Signs all that is granted at once. */
-  async #answer(decisions: readonly Decision[]): Promise<readonly TicketGrant[]> {
-    const { clock, random, signer } = this.#deps;
-    const nowMs = clock.nowMs();
+  async #answer(decisions: readonly Decision[], { wallMs: nowMs }: Instant): Promise<readonly TicketGrant[]> {
+    const { random, signer } = this.#deps;
     const expiresMs = nowMs + TICKET_TTL_MS;
     const granted = decisions.filter(({ refusal }) => refusal === null);
     const chance = random.bytes(ID_BYTES * granted.length);
@@ -245,21 +301,16 @@ export class Arbiter {
     );
   }
 
-  /** A namespace got its first quota: until now every arbiter could grant in it. */
-  #onQuota(namespace: string): void {
-    const others = [...this.#arbiters.rows()].some(([id]) => id !== this.#deps.record.id);
-    const seenAgoMs = this.#deps.clock.monotonicMs() - this.#peerSeenMs;
-    if (others || seenAgoMs < GRANT_HELD_MS) this.#peers.wait(namespace);
-    else this.#peers.none(namespace);
+  /** A namespace got a new quota: until now every arbiter could grant in it. */
+  #onQuota(namespace: string, revision: number | null): void {
+    if (revision === null) this.#peers.drop(namespace);
+    else this.#peers.wait(namespace);
   }
 
   #sweep(): void {
     this.#grants.sweep(this.#now(), this.#reachability);
-    if (this.#keeper.otherKeeper === null && this.#reports.view.complete)
-      this.#peers.inherit(this.#limits.namespaces(), (namespace, claim) => {
-        const seen = this.#reports.view.get(claim.host, claim.id) !== undefined;
-        if (!seen && this.#reachability(claim.host) === 'silent') this.#grants.inherit(namespace, claim);
-      });
+    this.#peers.sweep();
+    this.#records.flush();
     this.#deps.metrics.gauge('moorage_arbiter_grants', this.#grants.size);
   }
 
@@ -289,7 +340,10 @@ export class Arbiter {
           this.#grants.settle(report.host, report.id);
           this.#use.onReport(report, previous);
         },
-        onGone: (previous) => this.#use.onGone(previous),
+        onGone: (previous) => {
+          this.#use.onGone(previous);
+          this.#peers.forgotten(previous.host, previous.id);
+        },
       },
       options: {
         mode: 'any-one',

@@ -23,6 +23,10 @@ export interface Situation {
 const PAUSE_RETRY_MS = 5_000;
 const VIEW_RETRY_MS = 1_000;
 const BUSY_RETRY_MS = 1_000;
+/** Another arbiter may know more, and keep the quotas by then. */
+const HOLD_RETRY_MS = 2_000;
+/** Another arbiter keeps the quotas within a moment. */
+const KEEPER_RETRY_MS = 250;
 
 /** @returns why no ticket can be given; null when one can */
 export function grantRefusal(now: Situation): GrantRefusal | null {
@@ -31,8 +35,7 @@ export function grantRefusal(now: Situation): GrantRefusal | null {
   if (now.grantsFull)
     return { code: 'busy', detail: 'too many grants are out and not yet used', retryAfterMs: BUSY_RETRY_MS };
   if (now.quota === null) return null;
-  if (now.otherKeeper !== null)
-    return { code: 'standby', detail: standbyDetail(now.otherKeeper), retryAfterMs: VIEW_RETRY_MS };
+  if (now.otherKeeper !== null) return standby(now.otherKeeper);
   if (!now.viewComplete)
     return {
       code: 'view-incomplete',
@@ -43,12 +46,23 @@ export function grantRefusal(now: Situation): GrantRefusal | null {
     return {
       code: 'starting',
       detail: 'grants of another arbiter may still be out',
-      retryAfterMs: now.holdMs,
+      retryAfterMs: Math.min(now.holdMs, HOLD_RETRY_MS),
     };
   const over = overQuota(addAmounts(addAmounts(now.used, now.granted), now.asked), now.quota);
   return over === null
     ? null
     : { code: 'quota', detail: quotaDetail(over, now, now.quota), retryAfterMs: null };
+}
+
+/** Why nothing is granted that could not be recorded. @param otherKeeper as in the situation */
+export function notRecorded(otherKeeper: string | null): GrantRefusal {
+  if (otherKeeper !== null) return standby(otherKeeper);
+  return { code: 'busy', detail: 'the store did not take the grant', retryAfterMs: BUSY_RETRY_MS };
+}
+
+function standby(keeper: string): GrantRefusal {
+  const retryAfterMs = keeper === '' ? KEEPER_RETRY_MS : VIEW_RETRY_MS;
+  return { code: 'standby', detail: standbyDetail(keeper), retryAfterMs };
 }
 
 function standbyDetail(keeper: string): string {

@@ -1,9 +1,10 @@
-import type { Claim } from '../src/core/cell/claim.ts';
+import type { Grant } from '../src/core/quota/grant.ts';
+import { grantKey } from '../src/core/quota/grant.ts';
 import type { StartTerms } from '../src/core/quota/ticket.ts';
 import { CLOCK_TOLERANCE_MS, TICKET_TTL_MS } from '../src/core/quota/ticket.ts';
 import type { Instant } from '../src/runtime/reports/cell-view.ts';
 import type { NamespaceAmounts } from '../src/core/quota/amounts.ts';
-import { amountsOf, maxAmounts, NamespaceSums } from '../src/core/quota/amounts.ts';
+import { maxAmounts, NamespaceSums } from '../src/core/quota/amounts.ts';
 
 /**
  * A host that started something at the last moment reports it within this time, or counts as silent: three of its beats until
@@ -17,10 +18,7 @@ export const GRANT_HELD_MS = TICKET_TTL_MS + CLOCK_TOLERANCE_MS + REPORT_LAG_MS;
 /** At 2,000 starts a second all of them out for their full time; more is refused as `busy`. */
 export const GRANTS_MAX = 100_000;
 
-interface Grant {
-  readonly namespace: string;
-  readonly host: string;
-  readonly amounts: NamespaceAmounts;
+interface HeldGrant extends Grant {
   /** Nothing is freed before both clocks are past these: the wall clock could be set forward. */
   readonly endMonotonicMs: number;
   readonly endWallMs: number;
@@ -37,9 +35,15 @@ export type HostReachability = (host: string) => 'reporting' | 'silent' | 'unkno
 export class GrantBook {
   readonly #sums = new NamespaceSums();
   /** In the order of their end, since every grant is held equally long. */
-  readonly #running = new Map<string, Grant>();
-  /** Past their end on a host that is silent. */
-  readonly #lingering = new Map<string, Grant>();
+  readonly #running = new Map<string, HeldGrant>();
+  /** Held until their host reports: past their end on one that is silent, or committed before this book was begun. */
+  readonly #lingering = new Map<string, HeldGrant>();
+  readonly #onEnded: (key: string) => void;
+
+  /** @param onEnded a grant is not held any longer */
+  constructor(onEnded: (key: string) => void = () => undefined) {
+    this.#onEnded = onEnded;
+  }
 
   get size(): number {
     return this.#running.size + this.#lingering.size;
@@ -53,64 +57,79 @@ export class GrantBook {
     return this.#sums.names();
   }
 
+  /** What is held in the namespace. */
+  of(namespace: string): readonly Grant[] {
+    return [...this.#running.values(), ...this.#lingering.values()].filter(
+      (grant) => grant.namespace === namespace,
+    );
+  }
+
   /** What is already held for this very allocation: at most one of its tickets can be used. */
   heldFor(terms: StartTerms): NamespaceAmounts | null {
-    return this.#find(keyOf(terms.aud, terms.claim.id))?.amounts ?? null;
+    return this.#find(grantKey(terms.aud, terms.claim.id))?.amounts ?? null;
   }
 
-  hold(terms: StartTerms, now: Instant): void {
-    const key = keyOf(terms.aud, terms.claim.id);
+  hold(grant: Grant, now: Instant): void {
+    const key = grantKey(grant.host, grant.id);
     const before = this.#find(key);
-    const asked = amountsOf(terms.claim);
     if (before !== undefined) this.#drop(key, before);
-    const amounts = before === undefined ? asked : maxAmounts(before.amounts, asked);
-    this.#running.set(key, {
-      namespace: terms.namespace,
-      host: terms.aud,
-      amounts,
-      endMonotonicMs: now.monotonicMs + GRANT_HELD_MS,
-      endWallMs: now.wallMs + GRANT_HELD_MS,
-    });
-    this.#sums.change(terms.namespace, amounts, 1);
+    const amounts = before === undefined ? grant.amounts : maxAmounts(before.amounts, grant.amounts);
+    this.#put(this.#running, { ...grant, amounts }, now, GRANT_HELD_MS);
   }
 
-  /** Another arbiter may have granted it, and it may run on a silent host: held until that host reports. */
-  inherit(namespace: string, claim: Claim): void {
-    const key = keyOf(claim.host, claim.id);
-    if (this.#find(key) !== undefined) return;
-    const amounts = amountsOf(claim);
-    this.#lingering.set(key, { namespace, host: claim.host, amounts, endMonotonicMs: 0, endWallMs: 0 });
-    this.#sums.change(namespace, amounts, 1);
+  /** Another arbiter granted it, no later than now: held as long as if it had been granted now. */
+  adopt(grant: Grant, now: Instant): void {
+    if (this.#find(grantKey(grant.host, grant.id)) === undefined) this.hold(grant, now);
+  }
+
+  /** It is committed, and its host may have begun it already: held until that host reports, at least as long as reports take. */
+  inherit(grant: Grant, now: Instant): void {
+    if (this.#find(grantKey(grant.host, grant.id)) === undefined)
+      this.#put(this.#lingering, grant, now, REPORT_LAG_MS);
   }
 
   /** The host reported the allocation, or its ticket was never handed out. */
   settle(host: string, id: string): void {
-    const key = keyOf(host, id);
+    const key = grantKey(host, id);
     const grant = this.#find(key);
-    if (grant !== undefined) this.#drop(key, grant);
+    if (grant !== undefined) this.#end(key, grant);
   }
 
   sweep(now: Instant, reachability: HostReachability): void {
     for (const [key, grant] of this.#running) {
-      if (now.monotonicMs < grant.endMonotonicMs || now.wallMs < grant.endWallMs) break;
+      if (!isPast(grant, now)) break;
       this.#running.delete(key);
       this.#lingering.set(key, grant);
     }
     for (const [key, grant] of this.#lingering)
-      if (reachability(grant.host) !== 'silent') this.#drop(key, grant);
+      if (isPast(grant, now) && reachability(grant.host) !== 'silent') this.#end(key, grant);
   }
 
-  #find(key: string): Grant | undefined {
+  #put(where: Map<string, HeldGrant>, grant: Grant, now: Instant, heldMs: number): void {
+    where.set(grantKey(grant.host, grant.id), {
+      ...grant,
+      endMonotonicMs: now.monotonicMs + heldMs,
+      endWallMs: now.wallMs + heldMs,
+    });
+    this.#sums.change(grant.namespace, grant.amounts, 1);
+  }
+
+  #find(key: string): HeldGrant | undefined {
     return this.#running.get(key) ?? this.#lingering.get(key);
   }
 
-  #drop(key: string, grant: Grant): void {
+  #end(key: string, grant: HeldGrant): void {
+    this.#drop(key, grant);
+    this.#onEnded(key);
+  }
+
+  #drop(key: string, grant: HeldGrant): void {
     this.#running.delete(key);
     this.#lingering.delete(key);
     this.#sums.change(grant.namespace, grant.amounts, -1);
   }
 }
 
-function keyOf(host: string, id: string): string {
-  return `${host}/${id}`;
+function isPast({ endMonotonicMs, endWallMs }: HeldGrant, now: Instant): boolean {
+  return now.monotonicMs >= endMonotonicMs && now.wallMs >= endWallMs;
 }

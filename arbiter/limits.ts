@@ -16,13 +16,18 @@ export class Limits {
   readonly #switches: Table<Switches>;
   readonly #broken = new Set<string>();
 
-  /** @param onQuota a namespace that had no quota has one now */
-  constructor(store: CellStore, keys: CellKeys, log: Log, onQuota: (namespace: string) => void) {
+  /** @param onQuota a namespace has a new quota (`revision` created it), or none any more */
+  constructor(
+    store: CellStore,
+    keys: CellKeys,
+    log: Log,
+    onQuota: (namespace: string, revision: number | null) => void,
+  ) {
     const prefix = keys.quota('');
     this.#quotas = new Table(store, prefix, quotaCodec, {
       onChange: (namespace, now, before) => {
         this.#broken.delete(namespace);
-        if (now !== undefined && before === undefined) onQuota(namespace);
+        if (now?.createRevision !== before?.createRevision) onQuota(namespace, now?.createRevision ?? null);
       },
       onBadRecord: (error, key) => {
         const namespace = key.slice(prefix.length);
@@ -49,6 +54,11 @@ export class Limits {
     const quota = this.#quotas.get(namespace)?.value;
     if (quota !== undefined) return { ...quota, namespace };
     return this.#broken.has(namespace) ? nothingFor(namespace) : null;
+  }
+
+  /** The revision that created the namespace's quota; null: it has none, or none that can be read. */
+  quotaRevision(namespace: string): number | null {
+    return this.#quotas.get(namespace)?.createRevision ?? null;
   }
 
   /** Namespaces with a quota, readable or not. */

@@ -80,6 +80,8 @@ export async function runArbiter(options: ArbiterMainOptions): Promise<RunningAr
     address: listener.address,
     ended: or(ended),
     stop: async () => {
+      // First of all: others wait for the quotas, and requests under way are told to ask there.
+      await arbiter.handOver();
       await listener.close(STOP_GRACE_MS);
       await arbiter.close();
       await http.close();

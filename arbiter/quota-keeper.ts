@@ -1,5 +1,5 @@
 import type { RoleRecord } from '../src/core/cell/cell.ts';
-import type { Session } from '../src/ports/cell-store.ts';
+import type { Compare, Session } from '../src/ports/cell-store.ts';
 import { StoreError } from '../src/ports/cell-store.ts';
 import type { RolePorts } from '../src/runtime/runtime.ts';
 import { Backoff } from '../src/runtime/wait/backoff.ts';
@@ -11,8 +11,8 @@ import { roleCodec } from '../src/wire/records/records.ts';
 export interface QuotaKeeperDeps extends Omit<RolePorts, 'metrics'> {
   readonly record: Omit<RoleRecord, 'address'>;
   readonly sessionTtlMs: number;
-  /** This arbiter keeps the quotas from now on. */
-  readonly onKeeping: () => void;
+  /** This arbiter keeps the quotas from now on. @param fence the revision at which it began */
+  readonly onKeeping: (fence: number) => void;
 }
 
 const RETRY = { firstMs: 200, maxMs: 5_000 };
@@ -20,10 +20,12 @@ const RETRY = { firstMs: 200, maxMs: 5_000 };
 /**
  * Registers the arbiter, and lets exactly one of several keep the quotas:
  *
- *   no session → registered → keeping → (session lost) → no session
+ *   no session → registered → keeping → (session lost, or replaced) → no session
  *
- * The keeper holds a key under its session. It ceases to be keeper at the session's own, earlier deadline; its successor
- * waits until the tickets of its predecessor have expired (`GRANT_HELD_MS`), so that two never grant against one limit (S4.18).
+ * The keeper holds a key under its session, and ceases to be keeper at the session's own, earlier deadline. That is a hint:
+ * what keeps two from granting against one limit (S4.18) is that every grant is written under the condition that the key
+ * is still as this keeper wrote it (`grant-records.ts`). So an arbiter that was started again need not wait for the
+ * end of its last session: it takes the key of its own name over.
  */
 export class QuotaKeeper {
   readonly #deps: QuotaKeeperDeps;
@@ -31,8 +33,11 @@ export class QuotaKeeper {
   readonly #changed = new Waker();
   readonly #stop = new AbortController();
   #session: Session | null = null;
-  #keeping = false;
+  /** The revision at which this arbiter became keeper; null: it is not. */
+  #fence: number | null = null;
+  #replaced = new AbortController();
   #running: Promise<void> | null = null;
+  #closing: Promise<void> | null = null;
   #address = '';
 
   constructor(deps: QuotaKeeperDeps) {
@@ -56,14 +61,32 @@ export class QuotaKeeper {
     return this.#session?.lost.aborted === false;
   }
 
+  /** Since which revision this arbiter keeps the quotas; null: it does not. */
+  get fence(): number | null {
+    return this.registered && !this.#stop.signal.aborted ? this.#fence : null;
+  }
+
+  /** The store says that another one keeps the quotas. */
+  replaced(fence: number): void {
+    if (this.#fence !== fence) return;
+    this.#fence = null;
+    this.#replaced.abort();
+  }
+
   /** null: this arbiter keeps the quotas; else the id of the keeper, as far as known; empty: none. */
   get otherKeeper(): string | null {
-    if (this.#keeping && this.registered) return null;
+    if (this.fence !== null) return null;
     const holder = this.#holder.get('')?.value.id ?? '';
     return holder === this.#deps.record.id ? '' : holder;
   }
 
-  async close(): Promise<void> {
+  /** Ends the session: another arbiter may keep the quotas at once. */
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
     this.#stop.abort();
     await this.#running?.catch(() => undefined);
     this.#holder.close();
@@ -80,12 +103,13 @@ export class QuotaKeeper {
         this.#session = session;
         await this.#register(session);
         backoff.reset();
-        await this.#keep(session, AbortSignal.any([session.lost, signal]));
+        this.#replaced = new AbortController();
+        await this.#keep(session, AbortSignal.any([session.lost, signal, this.#replaced.signal]));
       } catch (error) {
         if (!(error instanceof StoreError) || (!error.retryable && error.code !== 'closed')) throw error;
         log.warn({ error }, 'the arbiter could not register itself');
       }
-      this.#keeping = false;
+      this.#fence = null;
       if (signal.aborted) return;
       await this.#session?.close().catch(() => undefined);
       await sleep(clock, backoff.nextMs(), signal);
@@ -117,13 +141,13 @@ export class QuotaKeeper {
     const { store, keys, onKeeping, log, clock } = this.#deps;
     while (!ends.aborted) {
       const reply = await store.attempt({
-        compares: [{ key: keys.quotaKeeper, target: 'createRevision', equals: 0 }],
+        compares: [this.#whileFree()],
         writes: [{ kind: 'put', key: keys.quotaKeeper, value: this.#encoded(), session }],
         readBack: [],
       });
       if (reply.outcome === 'applied' && !ends.aborted) {
-        onKeeping();
-        this.#keeping = true;
+        this.#fence = reply.revision;
+        onKeeping(reply.revision);
         log.info({}, 'this arbiter keeps the quotas');
         await untilAborted(ends);
         return;
@@ -132,5 +156,14 @@ export class QuotaKeeper {
       if (reply.outcome === 'unknown') return;
       await Promise.race([this.#changed.wait(ends), sleep(clock, RETRY.maxMs, ends)]);
     }
+  }
+
+  /** Nobody keeps the quotas, or an earlier life of this arbiter. */
+  #whileFree(): Compare {
+    const { keys, record } = this.#deps;
+    const holder = this.#holder.get('');
+    return holder?.value.id === record.id
+      ? { key: keys.quotaKeeper, target: 'modRevision', equals: holder.modRevision }
+      : { key: keys.quotaKeeper, target: 'createRevision', equals: 0 };
   }
 }

@@ -55,13 +55,25 @@ export class TicketClient {
     this.#arbiters.close();
   }
 
-  /** As many units as one request takes, or one unit that takes several requests. */
+  /**
+   * As many units as one request takes, or one unit that takes several requests: of namespaces with a quota, or of those
+   * without, which need not wait for them.
+   */
   #nextTogether(): readonly Waiting[] {
+    const isLimited = ({ unit: [first] }: Waiting): boolean => this.#client.isLimited(first?.namespace ?? '');
+    const [first] = this.#waiting;
+    const wanted = first !== undefined && isLimited(first);
+    const together: Waiting[] = [];
     let placements = 0;
-    const end = this.#waiting.findIndex(
-      ({ unit }, n) => (placements += unit.length) > PLACEMENTS_MAX && n > 0,
-    );
-    return this.#waiting.splice(0, end < 0 ? this.#waiting.length : end);
+    for (const waiting of this.#waiting) {
+      if (isLimited(waiting) !== wanted) continue;
+      placements += waiting.unit.length;
+      if (placements > PLACEMENTS_MAX && together.length > 0) break;
+      together.push(waiting);
+    }
+    const taken = new Set(together);
+    this.#waiting.splice(0, this.#waiting.length, ...this.#waiting.filter((one) => !taken.has(one)));
+    return together;
   }
 
   async #request(batch: readonly Waiting[]): Promise<void> {

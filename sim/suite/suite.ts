@@ -47,6 +47,13 @@ const ALLOWED: Scenario = {
   },
 };
 
+/** An arbiter that dies between a grant and its answer leaves it to its successor, which may be all of the quota. */
+const KEPT: Scenario = {
+  ...ALLOWED,
+  arbiters: 2,
+  least: { ...ALLOWED.least, committed: 1, started: 1, ended: 0 },
+};
+
 const CRASHES: readonly FaultKind[] = ['kill', 'kill', 'kill', 'reboot', 'shim-dies', 'disk-slow'];
 const SILENCES: readonly FaultKind[] = [
   'isolate',
@@ -94,6 +101,8 @@ const RUNS = {
   hushed: hushedRun,
   /** A namespace whose quota is less than it asks for, and roles that learn late of what is used. */
   quota: (random) => ({ scenario: ALLOWED, faults: SLOWLY, requests: burst(random, 14_000).map(held) }),
+  /** The same, and arbiters that die, are paused or lose their leases while they keep the quota. */
+  kept: keptRun,
   /** Services that are changed again before they have settled. */
   restless: (random) => ({ scenario: SLOW, faults: RACE, requests: restless(random, SLOW.activeMs) }),
   /** A client that follows the events of monitors that are cut off. */
@@ -301,6 +310,26 @@ function slower(request: Request): Request {
 function together(request: Request): Request {
   const count = Math.max(2, Number(request.file['count']));
   return { ...request, file: { ...request.file, count, gang: true, waitMax: '60s' } };
+}
+
+/** One arbiter after the other is away: for a moment, or for longer than its session. */
+function keptRun(random: SeededRandom): Run {
+  const faultPlan = Array.from({ length: 8 }, (_, n) => ({
+    kind: (['kill', 'lease-lost', 'pause', 'kill', 'lease-lost'] as const)[random.below(5)] ?? 'kill',
+    target: `arbiter-${String(1 + random.below(2))}`,
+    atMs: HOLD_MS + 3_000 + 1_600 * n,
+    durationMs: random.below(3) === 0 ? 12_000 : 400,
+  }));
+  const store = {
+    delayMaxMs: 60,
+    watchLags: 0.3,
+    watchLagMs: 800,
+    replyLost: 0.02,
+    requestLost: 0.02,
+    late: 0.05,
+  };
+  const requests = burst(random, 14_000).map(held);
+  return { scenario: KEPT, faults: { network: { delayMaxMs: 60 }, store }, faultPlan, requests };
 }
 
 function held(request: Request): Request {

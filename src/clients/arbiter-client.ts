@@ -1,7 +1,7 @@
 import type { StartTerms } from '../core/quota/ticket.ts';
 import type { HttpClient } from '../ports/http.ts';
 import { HttpError } from '../ports/http.ts';
-import type { TicketAnswer, TicketGrant, TicketRequest } from '../wire/api/arbiter-api.ts';
+import type { GrantListing, TicketAnswer, TicketGrant, TicketRequest } from '../wire/api/arbiter-api.ts';
 import { PLACEMENTS_MAX, requestFor } from '../wire/api/arbiter-api.ts';
 import { ProblemError } from '../wire/api/problem.ts';
 import { bodyOf } from './clients.ts';
@@ -19,6 +19,8 @@ export type TicketOutcome = TicketGrant | { readonly id: string; readonly unansw
 export class ArbiterClient {
   readonly #http: HttpClient;
   readonly #options: ArbiterClientOptions;
+  /** Namespaces of which an arbiter said last that they have a quota. */
+  readonly #limited = new Set<string>();
 
   constructor(http: HttpClient, options: Partial<ArbiterClientOptions> = {}) {
     this.#http = http;
@@ -56,6 +58,22 @@ export class ArbiterClient {
     );
   }
 
+  /** As far as known, an answer about the namespace waits for a write: what has no quota is asked for apart. */
+  isLimited(namespace: string): boolean {
+    return this.#limited.has(namespace);
+  }
+
+  /** What the arbiter knows of namespaces; null: it does not answer. */
+  async grants(address: string): Promise<GrantListing | null> {
+    const { timeoutMs } = this.#options;
+    try {
+      return bodyOf(await this.#http.call({ method: 'GET', url: `${address}/v1/grants`, timeoutMs }));
+    } catch (error) {
+      if (error instanceof HttpError || error instanceof ProblemError) return null;
+      throw error;
+    }
+  }
+
   async #askAll(
     address: string,
     scheduler: string,
@@ -80,7 +98,10 @@ export class ArbiterClient {
     const url = `${address}/v1/tickets`;
     const call = { method: 'POST', url, to: 'arbiter', body: request, timeoutMs } as const;
     try {
-      return bodyOf<TicketAnswer>(await this.#http.call(call)).answers;
+      const { answers, limited = [] } = bodyOf<TicketAnswer>(await this.#http.call(call));
+      for (const { namespace } of request.placements) this.#limited.delete(namespace);
+      for (const namespace of limited) this.#limited.add(namespace);
+      return answers;
     } catch (error) {
       if (error instanceof HttpError || error instanceof ProblemError) return error.message;
       throw error;

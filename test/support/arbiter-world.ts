@@ -9,6 +9,7 @@ import { cellKeys } from '../../src/core/cell/keys.ts';
 import type { Quota, Switches } from '../../src/core/quota/quota.ts';
 import type { AllocationReport } from '../../src/core/host/report.ts';
 import { seededRandom } from '../../src/core/random/random.ts';
+import type { CellStore } from '../../src/ports/cell-store.ts';
 import type { StartTerms } from '../../src/core/quota/ticket.ts';
 import { Broadcast } from '../../src/runtime/stream/stream.ts';
 import { quotaCodec, roleCodec, switchesCodec } from '../../src/wire/records/records.ts';
@@ -114,6 +115,16 @@ export class ArbiterWorld {
     await this.store.attempt({ compares: [], writes: [{ kind: 'put', key, value }], readBack: [] });
   }
 
+  /** Deletes the key, whoever wrote it. */
+  async remove(key: string): Promise<void> {
+    await this.store.attempt({ compares: [], writes: [{ kind: 'delete', key }], readBack: [] });
+  }
+
+  /** The rest of each key under the prefix. */
+  async namesUnder(prefix: string): Promise<readonly string[]> {
+    return [...(await this.store.list(prefix)).entries.keys()].map((key) => key.slice(prefix.length));
+  }
+
   setQuota(quota: Partial<Quota> & { readonly namespace: string }): Promise<void> {
     const none = { cpuMilli: null, memoryMib: null, gpuMilli: null, allocations: null };
     return this.put(CELL.quota(quota.namespace), quotaCodec.encode({ ...none, ...quota }));
@@ -126,11 +137,12 @@ export class ArbiterWorld {
   /** @returns the arbiter, where it listens, and how to end it as a crash would: its session is not ended */
   async startArbiter(
     id = 'arbiter-1',
+    through: (store: CellStore) => CellStore = (store) => store,
   ): Promise<{ arbiter: Arbiter; address: string; store: MemoryCellStore }> {
     const store = new MemoryCellStore({ clock: this.clock, cell: this.cell });
     this.#stores.push(store);
     const arbiter = new Arbiter({
-      store,
+      store: through(store),
       keys: CELL,
       http: this.network.client(id),
       clock: this.clock,

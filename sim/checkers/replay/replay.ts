@@ -11,7 +11,9 @@ import type { Change } from '../../../src/ports/cell-store.ts';
 import { RecordError } from '../../../src/wire/wire.ts';
 import {
   allocationCodec,
+  coveredNamespaceCodec,
   eligibilityCodec,
+  grantBatchCodec,
   hostCodec,
   intentCodec,
   jobCodec,
@@ -51,6 +53,8 @@ export const RECORD_CODECS = {
   eligibility: eligibilityCodec,
   roles: roleCodec,
   quotas: quotaCodec,
+  grantBatches: grantBatchCodec,
+  coveredNamespaces: coveredNamespaceCodec,
   switches: switchesCodec,
   shared: sharedResourceCodec,
   meta: metaCodec,

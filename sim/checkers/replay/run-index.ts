@@ -1,5 +1,6 @@
 import type { Allocation, Exit, Outcome } from '../../../src/core/cell/allocation.ts';
 import type { Eligibility } from '../../../src/core/host/host.ts';
+import type { GrantBatch } from '../../../src/core/quota/grant.ts';
 import type { Quota } from '../../../src/core/quota/quota.ts';
 import { jobKeyOf } from '../../../src/core/cell/ids.ts';
 import type { Group, Job, JobRecord } from '../../../src/core/cell/job.ts';
@@ -55,6 +56,8 @@ export class RunIndex {
   readonly jobs = new Map<string, Timeline<JobRecord | null>>();
   readonly eligibility = new Map<string, Timeline<Eligibility | null>>();
   readonly quotas = new Map<string, Timeline<Quota | null>>();
+  /** What requests were granted against quotas, by batch, and when each batch was deleted. */
+  readonly grantBatches = new Map<string, { readonly batch: GrantBatch; deleted: Stamp | null }>();
   /** Processes in the order of their starts. */
   readonly processes: ProcessStory[] = [];
   readonly processesOf = new Map<string, ProcessStory[]>();
@@ -116,6 +119,11 @@ export class RunIndex {
       pushTo(this.eligibility, name, stampedAt(at, after ?? null));
     for (const { name, after } of step.changed.quotas)
       pushTo(this.quotas, name, stampedAt(at, after ?? null));
+    for (const { name, before, after } of step.changed.grantBatches) {
+      const known = this.grantBatches.get(name);
+      if (after !== undefined) this.grantBatches.set(name, { batch: after, deleted: null });
+      else if (before !== undefined && known !== undefined) known.deleted = at;
+    }
   }
 
   /** The spec by which the allocation was made. */

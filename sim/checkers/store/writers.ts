@@ -44,6 +44,7 @@ export class WriterChecker {
         own: true,
       })),
       { prefix: keys.quotaKeeper, roles: ['arbiter'] },
+      { prefix: keys.grants, roles: ['arbiter'] },
       // An operator writes them by hand, and a test world is one.
       { prefix: keys.limits, roles: ['client', 'monitor'], operator: true },
       { prefix: keys.meta, roles: ['scheduler', 'monitor', 'arbiter', 'agent', 'client'], operator: true },

@@ -20,6 +20,7 @@ export function cellKeys(cell: string) {
   const shared = `${limits}shared/`;
   /** What is taken of each of its pools. */
   const pools = `${root}pools/`;
+  const grants = `${root}grants/`;
   return {
     root,
     meta: `${root}meta`,
@@ -38,6 +39,7 @@ export function cellKeys(cell: string) {
     limits,
     shared,
     pools,
+    grants,
     host: (host: string) => hosts + host,
     aliveOf: (host: string) => alive + host,
     eligibilityOf: (host: string) => eligibility + host,
@@ -61,5 +63,11 @@ export function cellKeys(cell: string) {
     switches: `${limits}switches`,
     /** The arbiter that keeps the quotas, under its session. */
     quotaKeeper: `${limits}keeper`,
+    /** What its requests granted against quotas, and is not yet seen used. */
+    grantBatches: `${grants}batches/`,
+    grantBatch: (id: string) => `${grants}batches/${id}`,
+    /** Namespaces of which every grant that can still be used is among the batches. */
+    coveredNamespaces: `${grants}covered/`,
+    coveredNamespace: (namespace: string) => `${grants}covered/${namespace}`,
   };
 }

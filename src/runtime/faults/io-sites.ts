@@ -50,7 +50,9 @@ function routeOf([role, method = '', path = '', streams]: readonly string[]): Io
  */
 export const IO_SITES: readonly IoSite[] = linesOf(`
 arbiter/arbiter.ts signer.sign arbiter:ticket
-arbiter/peer-grants.ts store.list arbiter:allocs
+arbiter/grant-records.ts store.attempt arbiter:grants
+arbiter/peer-grants.ts store.list*2 arbiter:allocs,grants
+arbiter/peer-grants.ts store.read arbiter:outcomes
 arbiter/quota-keeper.ts store.attempt*2 arbiter:keeper,roles
 arbiter/quota-keeper.ts store.closeSession*2 arbiter:session
 arbiter/quota-keeper.ts store.openSession arbiter:session
@@ -233,7 +235,7 @@ schedulers/scheduler.ts store.attempt scheduler:roles
 schedulers/scheduler.ts store.closeSession scheduler:session
 schedulers/scheduler.ts store.openSession scheduler:session
 schedulers/state/owner-write.ts store.attempt scheduler:allocs,outcomes
-src/clients/arbiter-client.ts http.call scheduler:post.tickets
+src/clients/arbiter-client.ts http.call*2 scheduler:post.tickets arbiter:get.grants
 src/clients/host-client.ts http.call*2 scheduler:delete.allocations.id,get.allocations,get.allocations.id,post.allocations.id.stop,put.allocations.id monitor:delete.allocations.id,get.allocations,get.allocations.id,get.allocations.id.exec.command,get.usage,post.allocations.id.exec,post.allocations.id.signal,post.allocations.id.stop
 src/clients/host-client.ts http.stream scheduler: monitor:get.allocations.id.logs
 src/clients/scheduler-client.ts http.call*2 monitor:get.jobs.namespace.job.why,get.status

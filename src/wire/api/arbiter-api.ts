@@ -101,6 +101,8 @@ export function requestFor(scheduler: string, units: readonly (readonly StartTer
 export interface TicketAnswer {
   /** One for each placement, in their order. */
   readonly answers: readonly TicketGrant[];
+  /** Namespaces of the request that have a quota: the answer waited until what is granted there was in the store. */
+  readonly limited?: readonly string[];
 }
 
 export type TicketGrant =

@@ -12,6 +12,7 @@ import type { Eligibility, Host } from '../../core/host/host.ts';
 import { ELIGIBILITY, HOST_CONFIRMATIONS } from '../../core/host/host.ts';
 import type { Intent } from '../../core/cell/intent.ts';
 import { INTENT_STATES } from '../../core/cell/intent.ts';
+import type { CoveredNamespace, GrantBatch } from '../../core/quota/grant.ts';
 import type { Quota, Switches } from '../../core/quota/quota.ts';
 import type { Owner, RoleRecord } from '../../core/cell/cell.ts';
 import { ROLE_KINDS } from '../../core/cell/cell.ts';
@@ -134,6 +135,24 @@ export const quotaCodec = schemaCodec<Quota>(
     gpuMilli: whole.nullable(),
     allocations: whole.nullable(),
   }),
+);
+
+export const grantBatchCodec = schemaCodec<GrantBatch>(
+  'grant batch',
+  z.looseObject({
+    arbiter: z.string(),
+    grants: z.array(
+      z.looseObject({
+        ...{ namespace: z.string(), job: z.string(), host: z.string(), id: z.string() },
+        ...{ cpuMilli: whole, memoryMib: whole, gpuMilli: whole },
+      }),
+    ),
+  }),
+);
+
+export const coveredNamespaceCodec = schemaCodec<CoveredNamespace>(
+  'covered namespace',
+  z.looseObject({ quotaRevision: whole }),
 );
 
 /** A resource that hosts share, under `limits/shared/`. */

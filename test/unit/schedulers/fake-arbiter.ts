@@ -8,6 +8,8 @@ export class FakeArbiter {
   readonly requests: TicketRequest[] = [];
   refusal: GrantRefusal | null = null;
   ttlMs = 30_000;
+  /** Namespaces that have a quota. */
+  limited: readonly string[] = [];
   readonly #world: CellWorld;
   #granted = 0;
 
@@ -44,6 +46,8 @@ export class FakeArbiter {
       this.#granted += 1;
       return { id, ticket: `ticket-${String(this.#granted)}`, expiresMs };
     });
-    return { status: 200, body: { answers } };
+    const asked = new Set(request.placements.map(({ namespace }) => namespace));
+    const limited = this.limited.filter((namespace) => asked.has(namespace));
+    return { status: 200, body: { answers, limited } };
   }
 }

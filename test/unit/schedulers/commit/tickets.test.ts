@@ -49,6 +49,28 @@ describe('a scheduler that needs tickets', () => {
     expect(arbiter.requests[1]?.together).toBeUndefined();
   });
 
+  it('asks for namespaces without a quota apart: their tickets wait for no write', async () => {
+    const host = await world.host('h1', 16_000);
+    arbiter.limited = ['tight'];
+    await world.scheduler({ id: 'batch-1', enforcement: true });
+    const submitBoth = async (part: string): Promise<void> => {
+      await Promise.all([
+        world.submit(makeJob(`${part}-tight`, { namespace: 'tight' }, { count: 2 }, 100)),
+        world.submit(makeJob(`${part}-free`, { namespace: 'free' }, { count: 2 }, 100)),
+      ]);
+    };
+    await submitBoth('first');
+    await world.until(() => host.running.length === 4, 'the first jobs');
+    const before = arbiter.requests.length;
+    await submitBoth('second');
+    await world.until(() => host.running.length === 8, 'the second jobs');
+    const asked = arbiter.requests
+      .slice(before)
+      .map(({ placements }) => placements.map((one) => one.namespace));
+    expect(asked.every((namespaces) => new Set(namespaces).size === 1)).toBe(true);
+    expect(asked.flat().sort()).toEqual(['free', 'free', 'tight', 'tight']);
+  });
+
   it('I6 what is stopped while its ticket is asked for is not placed', async () => {
     await world.host('h1');
     const { events } = await world.scheduler({ id: 'batch-1', enforcement: true });
