@@ -2,7 +2,7 @@
  * `moorage dev`: a development cell, all roles on this machine.
  *
  * - `run-dev.ts` is the verb: it brings the cell up, shows the demonstration, and stays until it is interrupted.
- * - `dev-cell.ts` says what is in the cell: hosts, schedulers, monitors, an arbiter; `cli/local-cell` starts them.
+ * - `dev-cell.ts` says what is in the cell: hosts, schedulers, monitors, two arbiters; `cli/local-cell` starts them.
  * - `demonstration.ts` shows a job, a one-off run and a conflict; `collision.ts` provokes the conflict.
  * - `running-cells.ts` lists and stops the cells of this folder: `moorage dev status`, `moorage dev stop`.
  */

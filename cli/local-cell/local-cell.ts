@@ -136,14 +136,14 @@ export class LocalCell {
     );
   }
 
-  /** Everything that needs nothing but the store: the arbiter, the monitors, these schedulers, and what `hosts` starts. */
+  /** Everything that needs nothing but the store: the arbiters, the monitors, these schedulers, and what `hosts` starts. */
   async startRoles(roles: {
     readonly hosts: () => Promise<unknown>;
     readonly monitors: number;
     readonly schedulers: readonly SchedulerStart[];
   }): Promise<void> {
     await Promise.all([
-      this.#startArbiter(),
+      this.#startArbiters(),
       roles.hosts(),
       this.#startMonitors(roles.monitors),
       this.#startSchedulers(roles.schedulers),
@@ -156,11 +156,13 @@ export class LocalCell {
     this.#credentials = await this.#certificates.open('operator', 'dev');
   }
 
-  async #startArbiter(): Promise<void> {
+  /** Two, so that namespaces with a quota go on when one of them ends. */
+  async #startArbiters(): Promise<void> {
+    const ids = ['arbiter-1', 'arbiter-2'];
     await this.#options.steps.step(
-      'arbiter',
-      () => this.role('arbiter', 'arbiter-1', ['--keys', this.folder.keys]),
-      (arbiter) => arbiter.ready.address,
+      'arbiters',
+      () => Promise.all(ids.map((id) => this.role('arbiter', id, ['--keys', this.folder.keys]))),
+      idsOf,
     );
   }
 
