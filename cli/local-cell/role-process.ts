@@ -21,7 +21,8 @@ export interface RoleProcessOptions {
   readonly logFile: string;
 }
 
-const READY_TIMEOUT_MS = 30_000;
+/** A limit for a start that hangs: a dozen roles begin at once, and the machine may have other work. */
+const READY_TIMEOUT_MS = 120_000;
 /** Its output is read by then; only processes that it left running hold the pipes for longer, and they are logged too. */
 const LAST_OUTPUT_MS = 500;
 /** Of its log, in the message about its end. */
