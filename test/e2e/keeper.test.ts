@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { EtcdCellStore } from '../../src/adapters/etcd/etcd.ts';
+import { openCredentials } from '../../src/adapters/pki/credentials.ts';
 import { systemClock } from '../../src/adapters/system/system.ts';
 import { silentLog } from '../../src/adapters/telemetry/silent.ts';
 import { cellKeys } from '../../src/core/cell/keys.ts';
@@ -23,7 +24,8 @@ let store: EtcdCellStore;
 
 beforeAll(async () => {
   cell = await startDevCell(folder.path, ['--hosts', '1', '--monitors', '1']);
-  store = new EtcdCellStore({ endpoints: cell.file.etcd, clock: systemClock, log: silentLog });
+  const credentials = openCredentials(cell.file.credentials ?? '', null);
+  store = new EtcdCellStore({ endpoints: cell.file.etcd, credentials, clock: systemClock, log: silentLog });
 });
 afterAll(async () => {
   await store.close();

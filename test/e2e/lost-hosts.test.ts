@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { HostListAnswer, JobStatus } from '../../src/wire/api/monitor-api.ts';
 import type { CliProcess, DevCellProcess } from '../support/cli.ts';
-import { runCli, startCli, startDevCell, testFolder } from '../support/cli.ts';
+import { issueFor, runCli, startCli, startDevCell, testFolder } from '../support/cli.ts';
 
 const folder = testFolder();
 const HOSTS = 6;
@@ -21,7 +21,8 @@ beforeAll(async () => {
   cell = await startDevCell(folder.path, ['--hosts', String(HOSTS), '--monitors', '1']);
   const times = ['--lost-after', '2s', '--mass-loss-wait', '6s'];
   const where = ['--cell', cell.file.cell, '--etcd', cell.file.etcd[0] ?? '', '--id', 'monitor-9'];
-  monitor = startCli(['monitor', ...where, ...times], { cwd: folder.path });
+  const shown = ['--credentials', await issueFor(cell, 'monitor', 'monitor-9')];
+  monitor = startCli(['monitor', ...where, ...times, ...shown], { cwd: folder.path });
   await monitor.says('"ready"');
 });
 

@@ -98,7 +98,7 @@ it('a development cell ends whole, its etcd too, when its parent is killed', asy
       if (said.includes('Ctrl-C stops it')) resolve();
     }),
   );
-  const etcd = /^etcd: +(http:\S+)/m.exec(said)?.[1] ?? 'no etcd';
+  const etcd = /^etcd: +(https?:\S+)/m.exec(said)?.[1] ?? 'no etcd';
   expect(processesOf(etcd).length).toBeGreaterThanOrEqual(4);
   parent.kill('SIGKILL');
   await gone(folder.path, etcd);
