@@ -3,6 +3,7 @@ import type { Compare, Session } from '../src/ports/cell-store.ts';
 import { StoreError } from '../src/ports/cell-store.ts';
 import type { RolePorts } from '../src/runtime/runtime.ts';
 import { Backoff } from '../src/runtime/wait/backoff.ts';
+import { Outage } from '../src/runtime/wait/outage.ts';
 import { sleep, untilAborted } from '../src/runtime/wait/wait.ts';
 import { Table } from '../src/runtime/records/records.ts';
 import { Waker } from '../src/runtime/wait/waker.ts';
@@ -97,22 +98,27 @@ export class QuotaKeeper {
     const { clock, random, log, store, sessionTtlMs } = this.#deps;
     const signal = this.#stop.signal;
     const backoff = new Backoff(RETRY, random);
+    const outage = new Outage({ clock, log }, 'the arbiter cannot register itself');
     while (!signal.aborted) {
+      let failure: StoreError | null = null;
       try {
         const session = await store.openSession({ ttlMs: sessionTtlMs });
         this.#session = session;
         await this.#register(session);
         backoff.reset();
+        outage.over();
         this.#replaced = new AbortController();
         await this.#keep(session, AbortSignal.any([session.lost, signal, this.#replaced.signal]));
       } catch (error) {
         if (!(error instanceof StoreError) || (!error.retryable && error.code !== 'closed')) throw error;
-        log.warn({ error }, 'the arbiter could not register itself');
+        failure = error;
       }
       this.#fence = null;
       if (signal.aborted) return;
       await this.#session?.close().catch(() => undefined);
-      await sleep(clock, backoff.nextMs(), signal);
+      const delayMs = backoff.nextMs();
+      if (failure !== null) outage.failed(failure, delayMs);
+      await sleep(clock, delayMs, signal);
     }
   }
 

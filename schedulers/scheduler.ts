@@ -28,6 +28,7 @@ import type { HttpListener, HttpServer, ListenOptions } from '../src/ports/http.
 import type { Session } from '../src/ports/cell-store.ts';
 import { StoreError } from '../src/ports/cell-store.ts';
 import { Backoff } from '../src/runtime/wait/backoff.ts';
+import { Outage } from '../src/runtime/wait/outage.ts';
 import { openMeta, watchIncarnation } from '../src/runtime/records/cell-meta.ts';
 import { sleep } from '../src/runtime/wait/wait.ts';
 import { roleCodec } from '../src/wire/records/records.ts';
@@ -140,14 +141,21 @@ export class Scheduler {
   async #work(address: string): Promise<void> {
     const { clock, random, log } = this.#world;
     const backoff = new Backoff(TERM_RETRY, random);
+    const outage = new Outage({ clock, log }, 'a term cannot begin');
     while (!this.#stop.signal.aborted) {
+      let failure: StoreError | null = null;
       try {
-        await this.#serveTerm(address, () => backoff.reset());
+        await this.#serveTerm(address, () => {
+          backoff.reset();
+          outage.over();
+        });
       } catch (error) {
         if (!(error instanceof StoreError) || !error.retryable) throw error;
-        log.warn({ error }, 'a term could not begin');
+        failure = error;
       }
-      await sleep(clock, backoff.nextMs(), this.#stop.signal);
+      const delayMs = backoff.nextMs();
+      if (failure !== null) outage.failed(failure, delayMs);
+      await sleep(clock, delayMs, this.#stop.signal);
     }
   }
 

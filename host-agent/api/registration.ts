@@ -6,6 +6,7 @@ import type { Clock } from '../../src/ports/clock.ts';
 import type { Random } from '../../src/ports/random.ts';
 import type { Log } from '../../src/ports/telemetry.ts';
 import { Backoff } from '../../src/runtime/wait/backoff.ts';
+import { Outage } from '../../src/runtime/wait/outage.ts';
 import { sleep, untilAborted } from '../../src/runtime/wait/wait.ts';
 import type { AliveRecord } from '../../src/wire/host-files/host-files.ts';
 import { aliveCodec } from '../../src/wire/host-files/host-files.ts';
@@ -43,6 +44,7 @@ const RETRY = { firstMs: 100, maxMs: 5_000 };
 export class Registrar {
   readonly #deps: RegistrarDeps;
   readonly #registrants: readonly Registrant[];
+  readonly #outage: Outage;
   readonly #stop = new AbortController();
   /** Incarnation that we wrote for each host: a record with that one is our own. */
   readonly #written = new Map<string, number>();
@@ -54,6 +56,7 @@ export class Registrar {
 
   constructor(deps: RegistrarDeps, registrants: readonly Registrant[]) {
     this.#deps = deps;
+    this.#outage = new Outage(deps, 'cannot register: the cell does not know this host');
     this.#registrants = registrants;
   }
 
@@ -76,7 +79,7 @@ export class Registrar {
       await this.#register();
     } catch (error) {
       if (!(error instanceof StoreError)) throw error;
-      this.#deps.log.warn({ error }, 'cannot register yet: the store does not answer');
+      this.#outage.failed(error, 0);
     }
     this.#running = this.#keep();
   }
@@ -104,9 +107,11 @@ export class Registrar {
       try {
         await this.#register();
         backoff.reset();
+        this.#outage.over();
       } catch (error) {
-        this.#deps.log.error({ error }, 'cannot register');
-        await sleep(this.#deps.clock, backoff.nextMs(), signal);
+        const delayMs = backoff.nextMs();
+        this.#outage.failed(error, delayMs);
+        await sleep(this.#deps.clock, delayMs, signal);
       }
     }
   }

@@ -2,6 +2,7 @@ import type { RoleRecord } from '../../src/core/cell/cell.ts';
 import type { Session } from '../../src/ports/cell-store.ts';
 import type { RolePorts } from '../../src/runtime/runtime.ts';
 import { Backoff } from '../../src/runtime/wait/backoff.ts';
+import { Outage } from '../../src/runtime/wait/outage.ts';
 import { sleep, untilAborted } from '../../src/runtime/wait/wait.ts';
 import { roleCodec } from '../../src/wire/records/records.ts';
 
@@ -43,21 +44,26 @@ export class Registration {
     const { store, clock, random, log } = this.#deps;
     const backoff = new Backoff(RETRY, random);
     const stop = this.#stop.signal;
+    const outage = new Outage({ clock, log }, 'the monitor cannot register itself');
     while (!stop.aborted) {
       let session: Session | null = null;
+      let failure: unknown = null;
       try {
         session = await store.openSession({ ttlMs: SESSION_TTL_MS });
         if (await this.#register(session)) {
           backoff.reset();
+          outage.over();
           this.#session = session.lost;
           await untilAborted(session.lost, stop);
         }
       } catch (error) {
-        log.debug({ error }, 'registration failed; it is tried again');
+        failure = error;
       }
       this.#session = AbortSignal.abort();
       await session?.close().catch(() => undefined);
-      await sleep(clock, backoff.nextMs(), stop);
+      const delayMs = backoff.nextMs();
+      if (failure !== null && !stop.aborted) outage.failed(failure, delayMs);
+      await sleep(clock, delayMs, stop);
     }
   }
 

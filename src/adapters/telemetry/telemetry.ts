@@ -28,8 +28,9 @@ export function pinoLog(options: PinoLogOptions): Log {
     },
     destination,
   );
+  const faultStacks = logger.isLevelEnabled('debug');
   const at = (level: 'debug' | 'info' | 'warn' | 'error') => (fields: LogFields, message: string) => {
-    if (logger.isLevelEnabled(level)) logger[level](redact(fields), redact(message) as string);
+    if (logger.isLevelEnabled(level)) logger[level](redact(fields, faultStacks), redact(message) as string);
   };
   return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
 }

@@ -29,6 +29,7 @@ import type { AttemptReply } from '../../ports/cell-store.ts';
 import { StoreError } from '../../ports/cell-store.ts';
 import type { RolePorts } from '../runtime.ts';
 import { Backoff } from '../wait/backoff.ts';
+import { Outage } from '../wait/outage.ts';
 import { STORE_AWAY } from '../wait/retry.ts';
 import type { AppliedAt } from './attempt.ts';
 import { attemptOf, foundIn } from './attempt.ts';
@@ -92,6 +93,7 @@ export class Committer {
   readonly #replies: Replies;
   readonly #pools: PoolBook;
   readonly #backoff: Backoff;
+  readonly #outage: Outage;
   readonly #window: CommitWindow;
   #session: AbortSignal | undefined;
   #inFlight = 0;
@@ -104,6 +106,7 @@ export class Committer {
   constructor(deps: CommitterDeps) {
     this.#deps = deps;
     this.#backoff = new Backoff(STORE_AWAY, deps.random);
+    this.#outage = new Outage(deps, 'commits wait for the store');
     this.#window = new CommitWindow(deps.options.inFlightMax);
     this.#pools = deps.pools ?? new PoolBook();
     this.#replies = new Replies({ ...deps, pools: this.#pools });
@@ -316,6 +319,7 @@ export class Committer {
     try {
       await work();
       this.#backoff.reset();
+      this.#outage.over();
     } catch (error) {
       this.#failed(units, error);
     } finally {
@@ -349,7 +353,7 @@ export class Committer {
     this.#storeAway = true;
     this.#trouble = `${cause.code}: ${cause.message}`;
     const delayMs = this.#backoff.nextMs();
-    this.#deps.log.warn({ code: cause.code, delayMs: Math.round(delayMs) }, `commits wait: ${cause.message}`);
+    this.#outage.failed(cause, delayMs);
     await sleep(this.#deps.clock, delayMs);
     this.#storeAway = false;
     this.#pumpSoon();

@@ -4,7 +4,7 @@
  *
  * - `wait.ts`: waits for a time (`sleep`), for signals (`untilAborted`), with a deadline (`withDeadline`), and calls work
  *   periodically (`every`)
- * - `backoff.ts`: delays between retries
+ * - `backoff.ts`: delays between retries; `outage.ts`: what the log says of them
  * - `retry.ts`: repeats a call of the store until it is answered
  * - `waker.ts`: a loop sleeps until it is woken
  * - `abandon.ts`: ends a role from below

@@ -2,6 +2,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { StoreError } from '../../../../src/ports/cell-store.ts';
 import { pinoLog } from '../../../../src/adapters/telemetry/telemetry.ts';
 
 const TOKEN = 'v4.public.eyJhIjoxfQ-_abc.a2V5';
@@ -50,6 +51,23 @@ describe('pinoLog', () => {
       expect(text).not.toContain(secret);
     for (const kept of ['PASSWORD', 'HOME', 'cannot verify', 'failed', 'refused', ' too'])
       expect(text).toContain(kept);
+  });
+
+  it('issue 28: a peer that is away is one short line, with its stacks at debug level only', async () => {
+    const inner = new Error('14 UNAVAILABLE: connect ECONNREFUSED 127.0.0.1:2379');
+    const middle = new Error(`lease grant: ${inner.message}`, { cause: inner });
+    const error = new StoreError('unavailable', middle.message, { retryable: true, cause: middle });
+    const text = await said({ error }, 'cannot register');
+    expect(JSON.parse(text)).toMatchObject({
+      error: `unavailable: ${middle.message}`,
+      msg: 'cannot register',
+    });
+    expect(text.length).toBeLessThan(300);
+    const file = join(folder, 'debug.log');
+    pinoLog({ component: 'agent', file, level: 'debug' }).warn({ error }, 'cannot register');
+    expect(await readFile(file, 'utf8')).toMatch(/"cause":.*"cause":.*telemetry\.test\.ts/);
+    // A fault of our own keeps its stack: it is what mends it.
+    expect(await said({ error: new TypeError('x is no function') }, 'oh')).toContain('telemetry.test.ts');
   });
 
   it('says nothing below its level', async () => {
