@@ -1,11 +1,17 @@
+import { fstatSync } from 'node:fs';
+
 /** Where a command reads and writes. Tests give another one. */
 export interface Terminal {
   out(text: string | Uint8Array): void;
   err(text: string | Uint8Array): void;
   /** Standard output is a terminal and `NO_COLOR` is not set, or `FORCE_COLOR` is. */
   readonly colour: boolean;
+  /** Characters in a line of standard output; null: it is no terminal. */
+  readonly columns: number | null;
   /** Standard error is a terminal. */
   readonly interactive: boolean;
+  /** Standard input was given: it is a file or a pipe, no terminal and not `/dev/null`. */
+  readonly inputGiven: boolean;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly cwd: string;
   nowMs(): number;
@@ -20,12 +26,25 @@ export function processTerminal(): Terminal {
     out: (text) => void process.stdout.write(text),
     err: (text) => void process.stderr.write(text),
     colour: !refused && (forced || process.stdout.isTTY),
+    columns: process.stdout.isTTY ? process.stdout.columns : null,
     interactive: process.stderr.isTTY,
+    // Of a process that ends with its parent standard input is that signal, and nothing else (see parent-gone.ts).
+    inputGiven: env.MOORAGE_STOP_WITH_PARENT === undefined && isInputGiven(),
     env,
     cwd: process.cwd(),
     nowMs: () => Date.now(),
     sleep,
   };
+}
+
+function isInputGiven(): boolean {
+  try {
+    const input = fstatSync(0);
+    return input.isFIFO() || input.isFile() || input.isSocket();
+  } catch {
+    // Closed.
+    return false;
+  }
 }
 
 async function sleep(ms: number, signal?: AbortSignal): Promise<void> {

@@ -11,7 +11,7 @@ import type { Column } from './table.ts';
 import { formatTable } from './table.ts';
 
 export async function printList<T>(
-  { terminal, output }: Context,
+  context: Context,
   list: {
     readonly answer: unknown;
     readonly rows: readonly T[];
@@ -21,10 +21,16 @@ export async function printList<T>(
     readonly empty: string;
   },
 ): Promise<void> {
+  const { terminal, output } = context;
   if (output === 'name') for (const row of list.rows) terminal.out(`${list.nameOf(row)}\n`);
   else if (output !== 'table') terminal.out(await valueText(output, list.answer));
   else if (list.rows.length === 0) terminal.err(`${list.empty}\n`);
-  else terminal.out(formatTable(list.columns, list.rows));
+  else terminal.out(formatTable(list.columns, list.rows, tableWidth(context)));
+}
+
+/** Of the terminal; null, all of everything, for a pipe or a file and with `-o wide`. */
+export function tableWidth({ terminal, wide }: Context): number | null {
+  return wide ? null : terminal.columns;
 }
 
 /** @param name a line for `-o name`; null: `text` serves there too */

@@ -11,6 +11,8 @@ export class FakeTerminal implements Terminal {
   stderr = '';
   readonly colour = false;
   readonly interactive = false;
+  readonly columns: number | null = null;
+  readonly inputGiven = false;
   readonly env: Record<string, string | undefined> = {};
   readonly cwd = '/nowhere';
   #now = 1_000_000;

@@ -67,3 +67,38 @@ test('short words for amounts', () => {
     exitText(null),
   ]).toEqual(['0', 'SIGKILL', 'lost: host-reboot', '']);
 });
+
+test('issue 28: on a terminal a row takes one line: columns go by rank, then the widest text is cut', () => {
+  const columns = [
+    { title: 'JOB', rank: 0, cell: (row: { job: string }) => row.job },
+    { title: 'OWNER', rank: 2, cell: () => 'a-very-long-scheduler-name' },
+    { title: 'PHASE', rank: 1, cell: () => 'running' },
+  ];
+  const rows = [{ job: 'storefront-of-the-east' }, { job: 'b' }];
+  const all = formatTable(columns, rows);
+  expect(formatTable(columns, rows, 80)).toBe(all);
+  expect(formatTable(columns, rows, 40)).toBe(
+    'JOB                     PHASE\nstorefront-of-the-east  running\nb                       running\n',
+  );
+  expect(formatTable(columns, rows, 24)).toBe('JOB\nstorefront-of-the-east\nb\n');
+  expect(formatTable(columns, rows, 5)).toBe('JOB\nstor…\nb\n');
+});
+
+test('issue 28: no line is wider than the terminal, whatever is in it', () => {
+  const text = fc.string({ unit: fc.constantFrom('a', '漢', ' ', 'e\u0301', '\n') });
+  fc.assert(
+    fc.property(
+      fc.array(fc.array(text, { minLength: 4, maxLength: 4 })),
+      fc.integer({ min: 8, max: 60 }),
+      (rows, width) => {
+        const columns = [0, 1, 2, 3].map((at) => ({
+          title: `T${String(at)}`,
+          cell: (row: string[]) => row[at] ?? '',
+        }));
+        const lines = formatTable(columns, rows, width).split('\n');
+        expect(lines).toHaveLength(rows.length + 2);
+        for (const line of lines) expect(widthOf(line)).toBeLessThanOrEqual(width);
+      },
+    ),
+  );
+});
