@@ -13,7 +13,7 @@ import { failureIn } from '../../../sim/world/failure.ts';
 import type { WorldOptions, WorldResult } from '../../../sim/world/options.ts';
 import { planOf } from '../../../sim/world/plan.ts';
 import { runWorld } from '../../../sim/world/run-world.ts';
-import { faultsOf, pathText } from '../../../src/wire/job-file/problems.ts';
+import { faultsOf, pathText, unknownOf } from '../../../src/wire/job-file/problems.ts';
 import type { Context } from '../../command/context.ts';
 import { CliError, EXIT, usageError } from '../../command/exit.ts';
 import { fileFault } from '../../command/file-fault.ts';
@@ -145,7 +145,9 @@ function faultsIn(text: string, path: string): readonly Fault[] {
   }
   const read = z.array(faultSchema).safeParse(value);
   if (read.success) return read.data;
-  const problems = faultsOf(read.error.issues, value, () => Object.keys(faultSchema.shape));
+  const problems = faultsOf(read.error.issues, value, (key) =>
+    unknownOf(key, Object.keys(faultSchema.shape)),
+  );
   const lines = problems.map((one) => `${path}: error: ${pathText(one.path)}: ${one.text}`);
   throw new CliError(EXIT.badSpec, lines.join('\n'), FAULTS_HINT);
 }

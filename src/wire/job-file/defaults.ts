@@ -5,6 +5,8 @@ import { NO_SCALARS } from '../../core/cell/resources.ts';
 /** Values of absent fields. The policies differ by type: a service runs on, a batch job ends. */
 
 export const DEFAULT_TYPE: JobType = 'service';
+/** Of a one-off run: it ends. */
+export const RUN_TYPE: JobType = 'batch';
 export const DEFAULT_PRECEDENCE = 50;
 export const DEFAULT_WEIGHT = 50;
 

@@ -13,11 +13,13 @@
 import type { Job } from '../../core/cell/job.ts';
 import { JOB_DEPTH_MAX, JOB_KEYS_MAX, JOB_TEXT_BYTES_MAX } from '../values/bounds.ts';
 import { buildJob, lengthen } from './build.ts';
+import { RUN_TYPE } from './defaults.ts';
 import type { Fault, JobProblem } from './problems.ts';
 import { pathText } from './problems.ts';
 import type { Checked } from './read-text.ts';
 import { readShape, readText } from './read-text.ts';
 import { jobToFile } from './print.ts';
+import { unknownKey } from './unknown-keys.ts';
 import { checkRules } from './rules.ts';
 import type { LongFile } from './job-schema.ts';
 import { jobFields, longForm, shortForm } from './job-schema.ts';
@@ -56,6 +58,16 @@ export function parseJobObject(value: unknown): JobReading {
     ok: false,
     problems: result.faults.map((fault) => ({ path: pathText(fault.path), text: fault.text })),
   };
+}
+
+/** The same for a one-off run. A run is a batch job: its file may leave the type out, and no other type is taken. */
+export function parseRunObject(value: unknown): JobReading {
+  const isUntyped =
+    typeof value === 'object' && value !== null && !Array.isArray(value) && !('type' in value);
+  const reading = parseJobObject(isUntyped ? { ...value, type: RUN_TYPE } : value);
+  if (!reading.ok || reading.job.type === RUN_TYPE) return reading;
+  const text = `a one-off run is a ${RUN_TYPE} job, which ends; a ${reading.job.type} job is started again for ever`;
+  return { ok: false, problems: [{ path: 'type', text }] };
 }
 
 export type ListedReading =
@@ -99,7 +111,7 @@ function listed(value: unknown): ListedReading {
 
 function readJob(value: unknown): Checked<Job> {
   const short = typeof value !== 'object' || value === null || !('groups' in value);
-  const parsed = short ? readShape(shortForm, value) : readShape(longForm, value);
+  const parsed = short ? readShape(shortForm, value, unknownKey) : readShape(longForm, value, unknownKey);
   if (!parsed.ok) return parsed;
   const long = short ? lengthen(parsed.value) : (parsed.value as LongFile);
   const faults = checkRules(long).map((fault): Fault => ({

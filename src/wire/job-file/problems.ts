@@ -1,5 +1,4 @@
 import type { z } from 'zod';
-import { unknownKey } from './unknown-keys.ts';
 import type { Path } from './yaml-source.ts';
 import { didYouMean } from '../values/suggest.ts';
 
@@ -46,30 +45,35 @@ export function pathText(path: Path): string {
     .join('');
 }
 
+/** Of a key that has no place, where nothing else is known of it than the keys that have one. */
+export function unknownOf(key: string, known: readonly string[]): string {
+  return `unknown key "${key}"${didYouMean(key, known) || `; known here: ${known.join(', ')}`}`;
+}
+
 type Issue = z.core.$ZodIssue;
 
-/** Turns what the schema found into sentences for people. `knownAt` gives the keys that have a place at a path. */
+/** Turns what the schema found into sentences for people. `unknown` tells of a key that has no place at a path. */
 export function faultsOf(
   issues: readonly Issue[],
   value: unknown,
-  knownAt: (path: Path) => readonly string[],
+  unknown: (key: string, path: Path) => string,
 ): Fault[] {
-  return issues.flatMap((issue) => faultsOfIssue(issue, value, knownAt));
+  return issues.flatMap((issue) => faultsOfIssue(issue, value, unknown));
 }
 
-function faultsOfIssue(issue: Issue, value: unknown, knownAt: (path: Path) => readonly string[]): Fault[] {
+function faultsOfIssue(issue: Issue, value: unknown, unknown: (key: string, path: Path) => string): Fault[] {
   const path = issue.path.map((step) => (typeof step === 'number' ? step : String(step)));
   const fault = (text: string, column = 0): Fault => ({ path, text, part: 'value', column });
   switch (issue.code) {
     case 'unrecognized_keys':
       return issue.keys.map((key) => ({
         ...{ path, key, part: 'key', column: 0 },
-        text: unknownKey(key, knownAt(path)),
+        text: unknown(key, path),
       }));
     case 'invalid_key':
       return issue.issues.map((inner) => ({ ...fault(inner.message), part: 'key' }));
     case 'invalid_union':
-      return faultsOfUnion(issue, path, value, knownAt);
+      return faultsOfUnion(issue, path, value, unknown);
     case 'invalid_value':
       return [fault(optionsText(issue.values.map(String), at(value, path)))];
     case 'invalid_type':
@@ -89,14 +93,14 @@ function faultsOfUnion(
   issue: Extract<Issue, { code: 'invalid_union' }>,
   path: Path,
   value: unknown,
-  knownAt: (path: Path) => readonly string[],
+  unknown: (key: string, path: Path) => string,
 ): Fault[] {
   const deep = issue.errors.find((branch) =>
     branch.some((inner) => inner.path.length > 0 || inner.code === 'unrecognized_keys'),
   );
   if (deep !== undefined)
     return deep.flatMap((inner) =>
-      faultsOfIssue({ ...inner, path: [...path, ...inner.path] }, value, knownAt),
+      faultsOfIssue({ ...inner, path: [...path, ...inner.path] }, value, unknown),
     );
   return [{ path, text: issue.message, part: 'value', column: 0 }];
 }

@@ -3,18 +3,30 @@ import { JOB_TEXT_BYTES_MAX } from '../values/bounds.ts';
 import { utf8Bytes } from '../values/safe-string.ts';
 import { keysAt } from './json-schema.ts';
 import type { Fault, JobProblem } from './problems.ts';
-import { faultsOf, pathText } from './problems.ts';
+import { faultsOf, pathText, unknownOf } from './problems.ts';
 import { readSource } from './yaml-source.ts';
 
 export type Checked<T> =
   { readonly ok: true; readonly value: T } | { readonly ok: false; readonly faults: readonly Fault[] };
 
-/** The value by its schema, or every fault. */
-export function readShape<S extends z.ZodType>(schema: S, value: unknown): Checked<z.output<S>> {
+/**
+ * The value by its schema, or every fault.
+ * @param unknown what to say of a key that has no place; the keys that have one are given
+ */
+export function readShape<S extends z.ZodType>(
+  schema: S,
+  value: unknown,
+  unknown: UnknownKey = unknownOf,
+): Checked<z.output<S>> {
   const parsed = schema.safeParse(value);
   if (parsed.success) return { ok: true, value: parsed.data };
-  return { ok: false, faults: faultsOf(parsed.error.issues, value, (path) => keysAt(schema, path)) };
+  return {
+    ok: false,
+    faults: faultsOf(parsed.error.issues, value, (key, path) => unknown(key, keysAt(schema, path))),
+  };
 }
+
+export type UnknownKey = (key: string, known: readonly string[]) => string;
 
 type TextReading<T> =
   { readonly ok: true; readonly value: T } | { readonly ok: false; readonly problems: readonly JobProblem[] };

@@ -108,6 +108,11 @@ test.each([
     'duration: 1h\nhosts: [{ count: 1, cpu: 1, memory: 1Gi }]\nclases: {}\n',
     /did you mean "classes"/,
   ],
+  [
+    'job-key.yaml',
+    'duration: 1h\nhosts: [{ count: 1, cpu: 1, memory: 1Gi }]\nclasses: {}\ntimeout: 5m\n',
+    /4:1: error: unknown key "timeout"; known here: name, duration, hosts,/,
+  ],
   ['damaged.swf.gz', 'not gzipped', /cannot read .*damaged\.swf\.gz: incorrect header check/],
 ])('%s: one error that names the place, and what to do', async (name, text, why) => {
   writeFileSync(join(folder, name), text);
