@@ -38,6 +38,7 @@ import { SilentHosts } from './hosts/silent-hosts.ts';
 import { HostWatch, LOST_AFTER_MS } from './hosts/hosts.ts';
 import { JobStatuses } from './jobs/jobs.ts';
 import { JobChanges } from './jobs/job-changes.ts';
+import type { Written } from './jobs/job-writes.ts';
 import { JobWrites } from './jobs/job-writes.ts';
 import { LeakWatch } from './hosts/leak-watch.ts';
 import { LogRelay } from './runs/log-relay.ts';
@@ -188,7 +189,7 @@ export class Monitor {
     const hosts = new HostClient(http);
     const writes = new JobWrites({ store, keys, clock });
     const verdictOf = (host: string) => this.hostWatch.verdictOf(host);
-    const submit = (job: Job): Promise<SubmitAnswer> => writes.submit(job, { ifMatch: null });
+    const submit = (job: Job): Promise<Written<SubmitAnswer>> => writes.submit(job, { ifMatch: null });
     return {
       ...{ self: id, version, startedAtMs: clock.nowMs(), store, keys, clock, random, log, metrics },
       ...{ copy, follower, statuses, jobChanges, hosts },

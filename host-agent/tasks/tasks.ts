@@ -15,6 +15,7 @@ import {
   attemptFolder,
   beginAttempt,
   checkShim,
+  endOf,
   endUnseen,
   fence,
   readAttempt,
@@ -83,6 +84,8 @@ export class TaskRun {
   readonly #deadlines: () => ShimDeadlines;
   #attempt: AttemptSpec | null = null;
   #observed: AttemptState | null = null;
+  /** Of the attempt before this one. */
+  #lastExit: ExitRecord | null = null;
   /** By this agent: what another one asked for before it died is asked for again at once. */
   #askedAtMs = -Infinity;
   #restartAtMs: number | null = null;
@@ -162,6 +165,10 @@ export class TaskRun {
       ...(observed?.kind === 'running' && observed.pid !== null ? { pid: observed.pid } : {}),
       ...(exit === null ? {} : { exit: exitOf(exit) }),
       restarts: this.restarts,
+      ...(observed?.kind === 'running' && observed.startedAtMs !== null
+        ? { startedAtMs: observed.startedAtMs }
+        : {}),
+      ...(this.#lastExit === null ? {} : { lastExit: exitOf(this.#lastExit) }),
     };
   }
 
@@ -185,11 +192,16 @@ export class TaskRun {
       found.kind === 'found'
         ? found.value
         : this.#specOf(last, await this.#restartsBefore(last, numbers), null, { out: 0, err: 0 });
+    if (last > 1) this.#lastExit = await this.#endOf(last - 1);
     const { bootId } = this.#ports.processes;
     const rebooted = past.bootId !== bootId || this.#attempt.bootId !== bootId;
     this.#over = past.over || rebooted;
     if (rebooted) await endUnseen(this.#ports, name, 'host-reboot');
     await this.refresh(true);
+  }
+
+  #endOf(number: number): Promise<ExitRecord | null> {
+    return endOf(this.#ports, attemptName(this.#allocation.id, this.task.name, number));
   }
 
   /** @param verify look also whether the shim is still there: for when no news proves nothing */
@@ -329,6 +341,7 @@ export class TaskRun {
   ): Promise<void> {
     await this.#write(this.#specOf(number, restartsAtMs, doublings, this.exit ?? { out: 0, err: 0 }));
     this.#restartAtMs = null;
+    this.#lastExit = this.exit;
     this.#observed = { kind: 'asked' };
     const old = number - this.#settings.attemptsKept;
     if (old < 1) return;

@@ -8,10 +8,10 @@
  * - `attach-routes.ts`: exec, signal and attach, passed on to the host
  * - `health-routes.ts`: liveness, readiness, metrics, version; `schema-routes.ts`: the schema of a job file
  *
- * Every answer carries the store revision of this monitor's copy.
+ * Every answer carries the revision of the last change that this monitor's copy holds; `min-revision.ts` lets a read that must
+ * not be older than another monitor's answer wait for the copy.
  */
 import type { Route } from '../../src/ports/http.ts';
-import { REVISION_HEADER } from '../../src/wire/api/monitor-api.ts';
 import type { StoreKeeper } from '../store/store.ts';
 import { attachRoutes } from './attach-routes.ts';
 import { cellRoutes } from './cell-routes.ts';
@@ -21,6 +21,8 @@ import { jobRoutes } from './job-routes.ts';
 import type { MonitorState } from './monitor-state.ts';
 import { guarded } from './problems.ts';
 import { quotaRoutes } from './quota-routes.ts';
+import { revisionHeader } from './requests.ts';
+import { knowsEnough } from './min-revision.ts';
 import { schemaRoutes } from './schema-routes.ts';
 import { streamRoutes } from './stream-routes.ts';
 
@@ -39,8 +41,9 @@ export function monitorRoutes(state: MonitorState, keeper: StoreKeeper | null): 
   return routes.map((route) => ({
     ...route,
     handle: guarded(async (request) => {
+      if (route.method === 'GET') await knowsEnough(state, request);
       const reply = await route.handle(request);
-      return { ...reply, headers: { [REVISION_HEADER]: String(state.copy.revision), ...reply.headers } };
+      return { ...reply, headers: { ...revisionHeader(state.copy.changedAt), ...reply.headers } };
     }),
   }));
 }

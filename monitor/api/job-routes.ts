@@ -1,7 +1,7 @@
 import type { Job } from '../../src/core/cell/job.ts';
 import type { Route, RouteReply, RouteRequest } from '../../src/ports/http.ts';
-import type { JobProblem, JobReading } from '../../src/wire/job-file/job-file.ts';
-import { JobReader, parseJobObject } from '../../src/wire/job-file/job-file.ts';
+import type { JobProblem } from '../../src/wire/job-file/job-file.ts';
+import { JobReader, parseJobObject, parseRunObject } from '../../src/wire/job-file/job-file.ts';
 import type { ListedJob } from '../../src/wire/job-file/listed-job.ts';
 import type { ProblemError } from '../../src/wire/api/problem.ts';
 import type { BulkResult, JobSummary } from '../../src/wire/api/monitor-api.ts';
@@ -11,7 +11,7 @@ import { withDeadline } from '../../src/runtime/wait/wait.ts';
 import { cellUsage } from '../jobs/usage.ts';
 import { noSuchJob, refuse } from '../refusals.ts';
 import { problemOfPart } from './problems.ts';
-import { caughtUp, countIn, findJob, jobKeyIn, namespaceIn } from './requests.ts';
+import { caughtUp, countIn, findJob, jobKeyIn, namespaceIn, revisionHeader } from './requests.ts';
 
 /** Proxies may cut a longer poll. */
 const WAIT_MS_MAX = 60_000;
@@ -66,13 +66,13 @@ export function jobRoutes(state: MonitorState): Route[] {
 async function submit(state: MonitorState, request: RouteRequest): Promise<RouteReply> {
   const job = { ...readJob(request.body), oneOff: false };
   const traceparent = request.headers['traceparent'];
-  const answer = await state.writes.submit(job, {
+  const { answer, revision } = await state.writes.submit(job, {
     ifMatch: versionIn(request),
     ...(traceparent === undefined ? {} : { traceparent }),
   });
   return {
     status: answer.changed ? 201 : 200,
-    headers: { etag: `"${String(answer.version)}"` },
+    headers: { etag: `"${String(answer.version)}"`, ...revisionHeader(revision) },
     body: answer,
   };
 }
@@ -99,9 +99,12 @@ async function submitMany(
     }
   }
   const submitted = await state.bulk.submit(jobs, request.headers['traceparent']);
-  for (const [i, one] of submitted.entries())
+  let last = state.copy.changedAt;
+  for (const [i, one] of submitted.entries()) {
+    if ('answer' in one) last = Math.max(last, one.revision);
     results[places[i] ?? 0] = 'answer' in one ? one.answer : { problem: problemOfPart(one.error) };
-  return { status: 200, body: { results } };
+  }
+  return { status: 200, headers: revisionHeader(last), body: { results } };
 }
 
 async function run(state: MonitorState, request: RouteRequest): Promise<RouteReply> {
@@ -110,21 +113,23 @@ async function run(state: MonitorState, request: RouteRequest): Promise<RouteRep
     throw refuse(400, 'bad-request', 'a one-off run needs an Idempotency-Key header', {
       hint: 'choose a new one for each run, and send the same again when in doubt',
     });
-  const answer = await state.runs.create(readJob(request.body), key, request.headers['traceparent']);
-  return { status: answer.created ? 201 : 200, body: answer };
+  const reading = parseRunObject(request.body);
+  if (!reading.ok) throw badJob(reading.problems, RUN_HINT);
+  const { answer, revision } = await state.runs.create(reading.job, key, request.headers['traceparent']);
+  return { status: answer.created ? 201 : 200, headers: revisionHeader(revision), body: answer };
 }
 
-function readJob(body: unknown): Job {
-  return jobOf(parseJobObject(body));
-}
+const RUN_HINT = 'leave type out, or write batch; what runs on is a job: POST /v1/jobs, or moorage run FILE';
 
 /** @throws ProblemError with every problem that was found */
-function jobOf(reading: JobReading): Job {
+function readJob(body: unknown): Job {
+  const reading = parseJobObject(body);
   if (reading.ok) return reading.job;
   throw badJob(reading.problems);
 }
 
-function badJob(problems: readonly JobProblem[]): ProblemError {
+/** @param typeHint the remedy when the type is wrong */
+function badJob(problems: readonly JobProblem[], typeHint?: string): ProblemError {
   const [first] = problems;
   return refuse(
     400,
@@ -132,6 +137,7 @@ function badJob(problems: readonly JobProblem[]): ProblemError {
     first === undefined ? 'the job cannot be read' : `${first.path}: ${first.text}`,
     {
       ...(first === undefined ? {} : { path: first.path }),
+      ...(first?.path === 'type' && typeHint !== undefined ? { hint: typeHint } : {}),
       extra: { problems },
     },
   );
@@ -181,6 +187,7 @@ async function why(state: MonitorState, request: RouteRequest): Promise<RouteRep
   const standing = {
     ...{ summary, silent, exit: statuses.exit(jobKey), restarted: statuses.restarted(jobKey) },
     isUpdating: statuses.isUpdating(jobKey),
+    nowMs: state.clock.nowMs(),
   };
   return { status: 200, body: await state.schedulers.why(jobKey, record, standing) };
 }
@@ -192,7 +199,7 @@ async function stop(state: MonitorState, request: RouteRequest): Promise<RouteRe
   await caughtUp(state, request, revision);
   const summary = state.statuses.summary(jobKey);
   if (summary === null) throw noSuchJob(jobKey);
-  return { status: 200, body: summary };
+  return { status: 200, headers: revisionHeader(Math.max(revision, state.copy.changedAt)), body: summary };
 }
 
 async function exit(state: MonitorState, request: RouteRequest): Promise<RouteReply> {

@@ -1,6 +1,7 @@
 import { isId } from '../../src/core/cell/ids.ts';
 import type { RouteRequest } from '../../src/ports/http.ts';
 import { withDeadline } from '../../src/runtime/wait/wait.ts';
+import { REVISION_HEADER } from '../../src/wire/api/monitor-api.ts';
 import { noSuchJob, refuse } from '../refusals.ts';
 import type { MonitorState } from './monitor-state.ts';
 
@@ -57,6 +58,11 @@ export async function findJob(state: MonitorState, request: RouteRequest): Promi
   if (entry === undefined) throw noSuchJob(jobKey);
   await caughtUp(state, request, entry.modRevision);
   return jobKey;
+}
+
+/** Of an answer to a write: this monitor's copy may not hold it yet. */
+export function revisionHeader(revision: number): Readonly<Record<string, string>> {
+  return { [REVISION_HEADER]: String(revision) };
 }
 
 /** Waits, for a bounded time, until the copy holds the revision. */

@@ -5,14 +5,15 @@ import type { ListedJob } from '../../src/wire/job-file/listed-job.ts';
 import { ListedJobTexts } from '../../src/wire/job-file/listed-job.ts';
 import type { SubmitAnswer } from '../../src/wire/api/monitor-api.ts';
 import { refuse } from '../refusals.ts';
+import type { Written } from './job-writes.ts';
 
 export interface BulkWritesDeps extends Pick<RolePorts, 'store' | 'keys' | 'clock'> {
   /** Submits a single job with all checks: for names that are taken. */
-  submit(job: Job): Promise<SubmitAnswer>;
+  submit(job: Job): Promise<Written<SubmitAnswer>>;
 }
 
 /** How one job of many ended: what a submission of its own would have returned or thrown. */
-export type Submitted = { readonly answer: SubmitAnswer } | { readonly error: unknown };
+export type Submitted = Written<SubmitAnswer> | { readonly error: unknown };
 
 interface Item {
   readonly at: number;
@@ -112,9 +113,9 @@ export class BulkWrites {
         left = left.filter(({ key }) => !found.has(key));
         continue;
       }
-      const done = reply.outcome === 'applied' ? left : await this.#written(left);
-      for (const { at, listed } of done) results[at] = { answer: answerOf(listed) };
-      return [...known, ...left.filter((item) => !done.includes(item))];
+      const written = reply.outcome === 'applied' ? allAt(left, reply.revision) : await this.#written(left);
+      for (const [{ at, listed }, revision] of written) results[at] = { answer: answerOf(listed), revision };
+      return [...known, ...left.filter((item) => !written.has(item))];
     }
     return [...known, ...left];
   }
@@ -131,23 +132,29 @@ export class BulkWrites {
    * After an unknown outcome: the records in the store with exactly the text that was sent. The others are submitted one by
    * one, which compares with what is there, also should the lost write still be applied.
    */
-  async #written(items: readonly Item[]): Promise<readonly Item[]> {
+  async #written(items: readonly Item[]): Promise<ReadonlyMap<Item, number>> {
     let snapshot: Snapshot;
     try {
       snapshot = await this.#deps.store.read(items.map(({ key }) => key));
     } catch {
-      return [];
+      return new Map();
     }
-    return items.filter(({ key, text }) => snapshot.entries.get(key)?.value === text);
+    const there = items.filter(({ key, text }) => snapshot.entries.get(key)?.value === text);
+    return allAt(there, snapshot.revision);
   }
 
   async #submitOne(job: Job): Promise<Submitted> {
     try {
-      return { answer: await this.#deps.submit(job) };
+      return await this.#deps.submit(job);
     } catch (error) {
       return { error };
     }
   }
+}
+
+/** Items with the revision at which they were there. */
+function allAt(items: readonly Item[], revision: number): ReadonlyMap<Item, number> {
+  return new Map(items.map((item) => [item, revision]));
 }
 
 function answerOf({ namespace, name }: ListedJob): SubmitAnswer {

@@ -17,6 +17,12 @@ interface Known {
   readonly revision: number;
 }
 
+/** What is answered, and the revision at which it holds. */
+export interface Written<T> {
+  readonly answer: T;
+  readonly revision: number;
+}
+
 export interface SubmitOptions {
   /** The version that must be there; 0: none; null: any. */
   readonly ifMatch: number | null;
@@ -32,17 +38,21 @@ export class JobWrites {
   }
 
   /** @throws ProblemError 409 when another version is there than asked for, or the type would change */
-  async submit(job: Job, options: SubmitOptions): Promise<SubmitAnswer> {
+  async submit(job: Job, options: SubmitOptions): Promise<Written<SubmitAnswer>> {
     const { namespace, name } = job;
     const key = this.#deps.keys.job(namespace, name);
     let known = await this.#read(key);
     for (let tries = 0; tries < TRIES_MAX; tries++) {
       checkSubmit(job, known, options.ifMatch);
       if (known !== null && known.record.desired === 'run' && sameSpec(known.record.job, job))
-        return { namespace, name, version: known.record.version, changed: false };
+        return {
+          answer: { namespace, name, version: known.record.version, changed: false },
+          revision: known.revision,
+        };
       const record = this.#recordOf(job, known, options);
       const done = await this.#write(key, known, record, this.#keptOf(known));
-      if (typeof done === 'number') return { namespace, name, version: record.version, changed: true };
+      if (typeof done === 'number')
+        return { answer: { namespace, name, version: record.version, changed: true }, revision: done };
       known = done;
     }
     throw refuse(409, 'contended', `${jobKeyOf(namespace, name)} is being changed by others; try again`);

@@ -14,6 +14,13 @@ import type { Allocation, Outcome } from '../../src/core/cell/allocation.ts';
 import { meets } from '../../src/core/host/attributes.ts';
 import { slotName } from '../../src/core/cell/ids.ts';
 import type { Group, JobRecord } from '../../src/core/cell/job.ts';
+import type { Restarts } from '../../src/core/slots/restarts.ts';
+import {
+  joinRestarts,
+  NO_RESTARTS,
+  restartsOfEmptySlot,
+  restartsOfSlot,
+} from '../../src/core/slots/restarts.ts';
 import { evaluate } from '../../src/core/slots/slots.ts';
 import type { JobView, MatchingHost, Evaluation } from '../../src/core/slots/job-view.ts';
 import { isTerminal } from '../../src/core/host/states.ts';
@@ -67,18 +74,21 @@ export class JobStatuses {
   }
 
   allocations(jobKey: string): AllocationStatus[] {
+    const ends = this.#endsBySlot(jobKey);
     const found = [...this.#copy.allocationsOf(jobKey)].map((allocation) =>
-      this.allocationStatus(allocation),
+      this.#allocationStatus(allocation, ends.get(slotOf(allocation)) ?? []),
     );
     return found.sort((a, b) => bySlot(a.allocation, b.allocation));
   }
 
-  allocationStatus(allocation: Allocation): AllocationStatus {
+  #allocationStatus(allocation: Allocation, ends: readonly Outcome[]): AllocationStatus {
     const freshness = this.#view.host(allocation.host);
+    const report = this.#view.get(allocation.host, allocation.id) ?? null;
     return {
       name: slotName(allocation.job, allocation.group, allocation.index),
       allocation,
-      report: this.#view.get(allocation.host, allocation.id) ?? null,
+      report,
+      restarts: restartsOfSlot({ allocation, report }, ends),
       asOfMs: freshness?.asOfMs ?? null,
       stale: freshness === undefined || freshness.staleSinceMs !== null,
     };
@@ -118,6 +128,36 @@ export class JobStatuses {
     });
   }
 
+  /** Ends of each slot, the oldest first. */
+  #endsBySlot(jobKey: string): ReadonlyMap<string, readonly Outcome[]> {
+    const ends = new Map<string, Outcome[]>();
+    for (const outcome of this.#outcomes(jobKey).sort((a, b) => a.attempt - b.attempt)) {
+      const slot = slotOf(outcome);
+      const known = ends.get(slot);
+      if (known === undefined) ends.set(slot, [outcome]);
+      else known.push(outcome);
+    }
+    return ends;
+  }
+
+  #restartsOf(jobKey: string, { job, version, desired }: JobRecord): Restarts {
+    const ends = new Map(this.#endsBySlot(jobKey));
+    const all: Restarts[] = [];
+    for (const allocation of this.#copy.allocationsOf(jobKey)) {
+      const slot = slotOf(allocation);
+      const report = this.#view.get(allocation.host, allocation.id) ?? null;
+      all.push(restartsOfSlot({ allocation, report }, ends.get(slot) ?? []));
+      ends.delete(slot);
+    }
+    const isEnded = (last: Outcome | undefined): boolean =>
+      desired === 'stop' || (job.type === 'batch' && last?.state === 'complete');
+    for (const history of ends.values()) {
+      const ofVersion = history.filter((end) => end.jobVersion === version);
+      if (!isEnded(ofVersion.at(-1))) all.push(restartsOfEmptySlot(ofVersion));
+    }
+    return joinRestarts(all);
+  }
+
   #outcomes(jobKey: string): Outcome[] {
     return Array.from(this.#copy.outcomesByJob.of(jobKey).values(), ({ value }) => value);
   }
@@ -132,6 +172,8 @@ export class JobStatuses {
   #summarize(jobKey: string, record: JobRecord): JobSummary {
     const counts = this.#countsOf(jobKey, record);
     const { job } = record;
+    const phase = this.#phaseOf(jobKey, record, counts);
+    const goesOn = phase === 'pending' || phase === 'running';
     return {
       namespace: job.namespace,
       name: job.name,
@@ -142,8 +184,9 @@ export class JobStatuses {
       owner: this.#copy.owners.get(jobKey)?.value.scheduler ?? null,
       submittedAtMs: record.submittedAtMs,
       oneOff: job.oneOff,
-      phase: this.#phaseOf(jobKey, record, counts),
+      phase,
       counts,
+      restarts: goesOn ? this.#restartsOf(jobKey, record) : NO_RESTARTS,
     };
   }
 
@@ -151,7 +194,7 @@ export class JobStatuses {
     const reports = this.#reports(jobKey);
     const ends = new Map<string, { attempt: number; state: string }>();
     const note = (end: { group: string; index: number; attempt: number; state: string }): void => {
-      const slot = `${end.group}/${String(end.index)}`;
+      const slot = slotOf(end);
       const known = ends.get(slot);
       if (known === undefined || known.attempt <= end.attempt) ends.set(slot, end);
     };
@@ -217,6 +260,10 @@ export class JobStatuses {
     };
     return evaluate(view);
   }
+}
+
+function slotOf({ group, index }: { readonly group: string; readonly index: number }): string {
+  return `${group}/${String(index)}`;
 }
 
 const FAILED: ReadonlySet<string> = new Set(['failed', 'killed', 'rejected', 'lost']);

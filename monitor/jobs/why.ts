@@ -4,6 +4,7 @@ import { SchedulerClient } from '../../src/clients/scheduler-client.ts';
 import type { HttpClient } from '../../src/ports/http.ts';
 import { HttpError } from '../../src/ports/http.ts';
 import type { JobSummary, RunExit, SchedulerListAnswer, SilentHost } from '../../src/wire/api/monitor-api.ts';
+import { isLooping, restartsText } from '../../src/core/slots/restarts.ts';
 import { ProblemError } from '../../src/wire/api/problem.ts';
 import type { Why } from '../../src/wire/api/scheduler-api.ts';
 import type { CellCopy } from '../view/view.ts';
@@ -38,6 +39,13 @@ export class SchedulerQueries {
 
   /** The owner's answer, or why no scheduler can be asked. */
   async why(jobKey: string, record: JobRecord, standing: Standing): Promise<Why> {
+    const why = await this.#why(jobKey, record, standing);
+    const { restarts } = standing.summary;
+    if (!isLooping(restarts, standing.nowMs)) return why;
+    return { ...why, summary: `${why.summary}; started again ${restartsText(restarts)}` };
+  }
+
+  async #why(jobKey: string, record: JobRecord, standing: Standing): Promise<Why> {
     const owner = this.#copy.owners.get(jobKey)?.value.scheduler;
     const finished = finishedAs(record, standing);
     if (finished !== null) return explained(record, owner ?? '', finished, standing.summary.phase, 0);
@@ -90,11 +98,12 @@ export interface Standing {
   readonly restarted: readonly string[];
   /** Allocations are still to be replaced: its owner knows why they are not. */
   readonly isUpdating: boolean;
+  readonly nowMs: number;
 }
 
 /** The answer for a job that waits for nothing; null: its owner knows more. */
 function finishedAs(record: JobRecord, standing: Standing): string | null {
-  const { summary, exit, silent, restarted, isUpdating } = standing;
+  const { summary, exit, silent, restarted, isUpdating, nowMs } = standing;
   const { phase, counts } = summary;
   if (phase === 'complete') return 'complete: nothing to explain';
   if (phase === 'stopped') return 'stopped, as it was told to: nothing waits';
@@ -104,11 +113,13 @@ function finishedAs(record: JobRecord, standing: Standing): string | null {
     return `told to stop: ${waits === '' ? `${String(counts.placed)} still on their hosts` : waits}`;
   if (isUpdating) return null;
   const live = counts.running + (record.job.type === 'batch' ? counts.complete : 0);
-  if (counts.desired > 0 && live >= counts.desired)
+  if (counts.desired > 0 && live >= counts.desired) {
+    if (isLooping(summary.restarts, nowMs)) return 'looping: it ends soon after each start';
     return [
       `running: ${String(counts.running)} run, ${waits === '' ? 'nothing waits' : `but as last heard: ${waits}`}`,
       ...restarted,
     ].join('; ');
+  }
   return null;
 }
 

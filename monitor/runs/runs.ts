@@ -3,23 +3,20 @@
  * is placed as any other job; its exit code is in the host's report and then in its outcome, from where `jobs/jobs.ts`
  * (`exit`) answers `GET /v1/jobs/:namespace/:job/exit`.
  */
-import { makeId } from '../../src/core/cell/ids.ts';
+import { makeId, runName } from '../../src/core/cell/ids.ts';
 import type { Job, JobRecord } from '../../src/core/cell/job.ts';
 import type { AttemptReply } from '../../src/ports/cell-store.ts';
 import type { RolePorts } from '../../src/runtime/runtime.ts';
 import { sleep } from '../../src/runtime/wait/wait.ts';
 import type { RunAnswer } from '../../src/wire/api/monitor-api.ts';
 import { jobCodec, runCodec } from '../../src/wire/records/records.ts';
+import type { Written } from '../jobs/job-writes.ts';
 import { outcomeUnknown, refuse } from '../refusals.ts';
 
 export type RunsDeps = Pick<RolePorts, 'store' | 'keys' | 'clock' | 'random'>;
 
 /** What a client may choose: it becomes the last part of a key. */
 const KEY_PATTERN = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
-/** Enough of the name for people to see what it is; the rest of the 63 is for the id. */
-const NAME_CHARS_MAX = 40;
-/** The random part of an id: 40 bits, and the create-only compare besides. */
-const TAIL_CHARS = 8;
 const TRIES_MAX = 5;
 const RETRY_MS = 50;
 
@@ -39,7 +36,7 @@ export class Runs {
    * @returns when the run is durable
    * @throws ProblemError when the key is no key, or the store did not answer in time whether the run was made
    */
-  async create(job: Job, key: string, traceparent?: string): Promise<RunAnswer> {
+  async create(job: Job, key: string, traceparent?: string): Promise<Written<RunAnswer>> {
     if (!KEY_PATTERN.test(key))
       throw refuse(
         400,
@@ -53,7 +50,8 @@ export class Runs {
         // That this write was not sent says nothing about the one before, whose outcome is still open.
         throw tries === 0 ? error : outcomeUnknown('send the same again with the same Idempotency-Key');
       });
-      if (reply.outcome === 'applied') return { namespace, job: name, created: true };
+      if (reply.outcome === 'applied')
+        return { answer: { namespace, job: name, created: true }, revision: reply.revision };
       if (reply.outcome === 'unknown') {
         await sleep(this.#deps.clock, RETRY_MS);
         continue;
@@ -61,7 +59,8 @@ export class Runs {
       const found = reply.found.get(this.#deps.keys.run(namespace, key));
       if (found !== undefined) {
         const run = runCodec.decode(found.value);
-        return { namespace, job: run.job, created: run.job === name };
+        const answer = { namespace, job: run.job, created: run.job === name };
+        return { answer, revision: found.modRevision };
       }
       name = this.#nameOf(job);
     }
@@ -69,9 +68,7 @@ export class Runs {
   }
 
   #nameOf(job: Job): string {
-    const id = makeId(this.#deps.clock.nowMs(), this.#deps.random.bytes(16));
-    const stem = job.name.slice(0, NAME_CHARS_MAX).replace(/-+$/, '');
-    return `${stem}-${id.slice(-TAIL_CHARS)}`;
+    return runName(job.name, makeId(this.#deps.clock.nowMs(), this.#deps.random.bytes(16)));
   }
 
   #attempt(job: Job, name: string, key: string, traceparent: string | undefined): Promise<AttemptReply> {

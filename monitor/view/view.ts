@@ -109,6 +109,7 @@ export class CellCopy {
   readonly #following: Following;
   readonly #waiting = new Set<{ readonly revision: number; readonly resolve: () => void }>();
   #revision = 0;
+  #changedAt = 0;
   #first = true;
   /** During the first snapshot no changes are reported. */
   #quiet = true;
@@ -146,6 +147,14 @@ export class CellCopy {
 
   get revision(): number {
     return this.#revision;
+  }
+
+  /**
+   * Of the last change that it holds, which every other copy of the cell comes to hold too. `revision` may lie after it: a
+   * snapshot is of a revision of the whole store, and other copies do not hear of that one.
+   */
+  get changedAt(): number {
+    return this.#changedAt;
   }
 
   /** The specs of one job by version, as far as they are kept. */
@@ -237,6 +246,7 @@ export class CellCopy {
       const ordinal = ordinals.get(entry.modRevision) ?? 0;
       ordinals.set(entry.modRevision, ordinal + 1);
       this.#cacheOf(entry.key)?.put(entry, entry.modRevision, ordinal);
+      this.#changedAt = Math.max(this.#changedAt, entry.modRevision);
     }
     // No two changes have the same position, whatever their kinds.
     let ordinal = ordinals.get(snapshot.revision) ?? 0;
@@ -254,6 +264,7 @@ export class CellCopy {
         this.#cacheOf(change.entry.key)?.put(change.entry, change.entry.modRevision, ordinal);
       else this.#cacheOf(change.key)?.delete(change.key, revision, ordinal);
     }
+    this.#changedAt = Math.max(this.#changedAt, revision);
     this.#advance(revision);
   }
 

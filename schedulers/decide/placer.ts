@@ -3,6 +3,8 @@ import type { Ask } from '../../src/core/cell/ask.ts';
 import { askOf } from '../../src/core/cell/ask.ts';
 import type { Explanation } from '../../src/core/placement/explain.ts';
 import { explain } from '../../src/core/placement/explain.ts';
+import type { Fits } from '../../src/core/placement/fits.ts';
+import { fits } from '../../src/core/placement/fits.ts';
 import type { Chance } from '../../src/core/random/chance.ts';
 import type { CellState } from '../../src/core/cell-state/cell-state.ts';
 import type { KnownHost } from '../../src/core/cell-state/host-slot.ts';
@@ -82,6 +84,12 @@ export class Placer {
   explain(job: OwnedJob, group: Group, fill: Fill | undefined): Explanation {
     const request = this.#request(job, pinned(group, fill?.host), 1, fill, this.#heldBy(job, group));
     return explain(this.#term.cell.state, request);
+  }
+
+  /** How many of the group fit at once, now and in an empty cell. Walks over the cell. */
+  fits(job: OwnedJob, group: Group, fills: readonly Fill[]): Fits {
+    const request = this.#request(job, group, fills.length, fills[0], this.#heldBy(job, group));
+    return fits(this.#term.cell.state, request, this.#term.options.placement);
   }
 
   /** Assumes a placement in the private cell. @param made `evicts`: victims that give up its capacity */

@@ -1,4 +1,6 @@
 import type { Fill, Evaluation, Rollout } from '../../src/core/slots/job-view.ts';
+import type { Group } from '../../src/core/cell/job.ts';
+import type { Fits } from '../../src/core/placement/fits.ts';
 import type { Why, WhyGroup } from '../../src/wire/api/scheduler-api.ts';
 import type { OwnedJob } from '../state/owned-job.ts';
 import type { Term } from '../state/state.ts';
@@ -9,7 +11,7 @@ import { summaryOf } from './unplaceable.ts';
 
 export interface WhyTerm extends Pick<Term, 'world' | 'options' | 'cell'> {
   readonly decider: Pick<Decider, 'todoOf'>;
-  readonly placer: Pick<Placer, 'explain'>;
+  readonly placer: Pick<Placer, 'explain' | 'fits'>;
   readonly isPaused: boolean;
 }
 
@@ -40,6 +42,10 @@ function whyGroup(term: WhyTerm, job: OwnedJob, name: string, todo: Evaluation):
   );
   const explained = fills.length > 0 ? term.placer.explain(job, group, fills[0]) : null;
   const isShort = explained !== null && explained.hosts.length > 0;
+  // A system job has a slot for each host: nothing is searched.
+  const isSearched = fills[0] !== undefined && fills[0].host === undefined && term.cell.state.size > 0;
+  const fitting = isSearched ? term.placer.fits(job, group, fills) : null;
+  const parked = stage === 'parked' && isShort ? summaryOf(explained) : detail;
   return {
     group: name,
     pending: fills.length,
@@ -47,11 +53,24 @@ function whyGroup(term: WhyTerm, job: OwnedJob, name: string, todo: Evaluation):
     conflicts: state.conflicts,
     nextTryMs,
     stage,
-    detail: stage === 'parked' && isShort ? summaryOf(explained) : detail,
+    detail: stage === 'parked' && fitting !== null ? shortOf(group, fitting, parked) : parked,
     hosts: explained?.hosts ?? [],
     hostsTotal: term.cell.state.size,
     refusals: explained?.refusals ?? [],
+    ...(group.gang ? { gang: true } : {}),
+    ...(fitting === null ? {} : { fits: fitting }),
   };
+}
+
+/** What the checks of single hosts do not tell: a gang needs all at once, and a cell may be too small even when it is empty. */
+function shortOf({ gang }: Group, { now, pending, whenEmpty, count }: Fits, parked: string): string {
+  if (!gang) return whenEmpty > 0 ? parked : `${parked}; nor when nothing else runs (capacity, not use)`;
+  const fit = `${String(now)} of ${String(pending)} fit at once now`;
+  if (whenEmpty < count)
+    return `this cell can never hold the gang: ${fit}, ${String(whenEmpty)} of ${String(count)} when nothing else runs (capacity, not use)`;
+  return now < pending
+    ? `${fit}, and a gang starts whole; all ${String(count)} would if nothing else ran`
+    : parked;
 }
 
 type Stage = Pick<WhyGroup, 'stage' | 'detail' | 'nextTryMs'>;

@@ -44,3 +44,27 @@ export function jobKeyOf(namespace: string, job: string): string {
 export function slotName(job: string, group: string, index: number): string {
   return job === group ? `${job}[${String(index)}]` : `${job}.${group}[${String(index)}]`;
 }
+
+/** Of the name that a person gave, so much that a run's name has room for its own id: people see what it is. */
+const RUN_STEM_CHARS_MAX = 40;
+/** The random end of an id: 40 bits. */
+const RUN_TAIL_CHARS = 8;
+
+/** The name of a one-off run: `hello-4k9x2m7q` from `hello` and an id of `makeId`. */
+export function runName(given: string, id: string): string {
+  return `${stemOf(given)}-${id.slice(-RUN_TAIL_CHARS)}`;
+}
+
+/** Was the run of this name given that one? */
+export function isRunNamed(run: string, given: string): boolean {
+  return givenName(run) === stemOf(given);
+}
+
+/** What a run was named when it was made; a long name was cut. */
+export function givenName(run: string): string {
+  return run.slice(0, -RUN_TAIL_CHARS - 1);
+}
+
+function stemOf(given: string): string {
+  return given.slice(0, RUN_STEM_CHARS_MAX).replace(/-+$/, '');
+}

@@ -22,8 +22,13 @@ export interface AllocationReport extends Claim, SlotAttempt {
 export interface TaskReport {
   readonly state: ObservedState;
   readonly pid?: number;
+  /** Of the last attempt: it ended for good, or waits to be started again. */
   readonly exit?: Exit;
   readonly restarts: number;
+  /** When the attempt that runs now began, by the host's clock. */
+  readonly startedAtMs?: number;
+  /** How the attempt before that one ended; absent: it is the first, or nothing is known of it any more. */
+  readonly lastExit?: Exit;
 }
 
 /**

@@ -8,7 +8,8 @@
  * 4. `candidates.ts` draws fitting hosts of a stratum; `needs.ts` tests what a row of free amounts must show, and
  *    `host-scorer.ts` filters and scores each host
  *
- * `explain.ts` answers why hosts refuse, with `filters.ts`, one function for each check of a single host. `PlacementPolicy.sample` decides
+ * `explain.ts` answers why hosts refuse, with `filters.ts`, one function for each check of a single host; `fits.ts` how many of a
+ * group fit at once, now and in an empty cell. `PlacementPolicy.sample` decides
  * how good a place is found.
  */
 import { CPU, ROW } from '../cell-state/capacity-tree.ts';

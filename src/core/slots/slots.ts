@@ -9,7 +9,7 @@
  * - `slot-table.ts`: the slots of a group, when one is vacant, and what follows
  * - `counted-slots.ts`: the rules of service and batch groups
  * - `system-slots.ts`: the rules of system jobs, one allocation a host
- * - `reschedule.ts`: failures, attempts and delays
+ * - `reschedule.ts`: failures, attempts and delays; `restarts.ts`: how often what is there was started again, for people
  * - `rollout.ts`: when an allocation counts as up, and why an update waits
  * - `misplaced.ts`: what no longer runs where its group may run
  * - `given-up.ts`: when an allocation on a lost host is released without the host's word

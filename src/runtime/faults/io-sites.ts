@@ -196,6 +196,7 @@ host-agent/tasks/tasks.ts processes.open agent:attempt
 host-agent/tasks/tasks.ts processes.signal agent:attempt
 host-agent/tasks/tasks.ts processes.startShim agent:attempt
 monitor/api/health-routes.ts store.read monitor:meta
+monitor/api/min-revision.ts store.read monitor:meta
 monitor/api/requests.ts store.read monitor:jobs
 monitor/events/scheduler-events.ts http.stream monitor:get.events
 monitor/hosts/eligibility.ts store.attempt monitor:eligibility+ledger

@@ -2,13 +2,15 @@ import type { Allocation, Exit, Outcome } from '../../core/cell/allocation.ts';
 import type { Eligibility, Host } from '../../core/host/host.ts';
 import type { JobRecord } from '../../core/cell/job.ts';
 import type { AllocationReport } from '../../core/host/report.ts';
+import type { Restarts } from '../../core/slots/restarts.ts';
 import type { Resources } from '../../core/cell/resources.ts';
 import type { Problem } from './problem.ts';
 import type { SchedulerStatus } from './scheduler-api.ts';
 
 /**
- * The monitor's API, the one that people use. Lists take `?namespace=`; every answer has `x-revision`: the monitor knows the
- * store up to there.
+ * The monitor's API, the one that people use. Lists take `?namespace=`. Every answer has `x-revision`, of the last change of the
+ * cell that it knows of, or that it made. A read with `x-min-revision` is answered when the monitor knows the cell up to there:
+ * at once, after a moment, or 503 `behind` with `Retry-After`. So what one monitor has answered is true at the next one.
  *
  *   POST /v1/jobs                              a job file as JSON, short or canonical → SubmitAnswer
  *                                              `If-Match: <version>` guards; 409 when another version is there
@@ -77,9 +79,12 @@ export interface JobSummary {
   readonly oneOff: boolean;
   readonly phase: JobPhase;
   readonly counts: AllocationCounts;
+  /** Of all its slots. */
+  readonly restarts: Restarts;
 }
 
 export const REVISION_HEADER = 'x-revision';
+export const MIN_REVISION_HEADER = 'x-min-revision';
 
 /** Of a log answer: which allocation, and which of its tasks, the bytes are of. */
 export const LOG_ALLOCATION_HEADER = 'x-allocation';
@@ -130,6 +135,8 @@ export interface AllocationStatus {
   readonly allocation: Allocation;
   /** null: the host has not reported it yet. */
   readonly report: AllocationReport | null;
+  /** Of its slot, on whichever hosts. */
+  readonly restarts: Restarts;
   /** When the host last reported to this monitor; null: never. */
   readonly asOfMs: number | null;
   readonly stale: boolean;

@@ -1,3 +1,4 @@
+import type { Fits } from '../../core/placement/fits.ts';
 import type { HostRefusal } from '../../core/placement/filters.ts';
 
 export type { HostRefusal } from '../../core/placement/filters.ts';
@@ -60,6 +61,10 @@ export interface WhyGroup {
   readonly hostsTotal: number;
   /** How many hosts each check refused, commonest first. */
   readonly refusals: readonly { readonly check: string; readonly hosts: number }[];
+  /** A gang starts whole. */
+  readonly gang?: boolean;
+  /** Absent: nothing waits, or each slot has a host of its own. */
+  readonly fits?: Fits;
 }
 
 /** One act of a scheduler, for the event stream of the monitors. */

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { ps } from '../../../../cli/jobs/ps.ts';
 import { status } from '../../../../cli/jobs/status.ts';
 import type { AllocationStatus } from '../../../../src/wire/api/monitor-api.ts';
+import { NO_RESTARTS } from '../../../../src/core/slots/restarts.ts';
 import { allocationOf } from '../../../support/monitor-world.ts';
 import { reportOf } from '../../../support/reporting-host.ts';
 import { FakeHttp, fakeContext } from '../fakes.ts';
@@ -11,17 +12,20 @@ const A = 'http://a';
 /** One that has ports and addresses of its host, and one that its host has not spoken of. */
 const lent = allocationOf('h1', 'a1', { index: 0, ports: { http: 20_000, admin: 20_001 } });
 const silent = allocationOf('h2', 'a2', { index: 1 });
+const LOOPING = { count: 4, waiting: 1, lastAtMs: null, lastExit: { code: 3 } };
 const ROWS: readonly AllocationStatus[] = [
   {
     ...{ name: 'web[0]', allocation: lent, asOfMs: 1, stale: false },
     report: reportOf('h1', 'a1', { addresses: ['127.64.0.1', '127.64.0.2'] }),
+    restarts: LOOPING,
   },
-  { name: 'web[1]', allocation: silent, report: null, asOfMs: null, stale: true },
+  { name: 'web[1]', allocation: silent, report: null, asOfMs: null, stale: true, restarts: NO_RESTARTS },
 ];
 const SUMMARY = {
   ...{ namespace: 'default', name: 'web', type: 'service', precedence: 50, version: 1, desired: 'run' },
   ...{ owner: 's1', submittedAtMs: 1, oneOff: false, phase: 'running' },
   counts: { desired: 2, placed: 2, running: 1, complete: 0, failed: 0 },
+  restarts: LOOPING,
 };
 const cell = new FakeHttp({
   [A]: (_call, path) =>

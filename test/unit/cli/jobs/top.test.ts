@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { top } from '../../../../cli/jobs/top.ts';
 import type { AllocationStatus } from '../../../../src/wire/api/monitor-api.ts';
 import type { AllocationUsage, CellUsage } from '../../../../src/wire/api/usage-api.ts';
+import { NO_RESTARTS } from '../../../../src/core/slots/restarts.ts';
 import { allocationOf } from '../../../support/monitor-world.ts';
 import { FakeHttp, fakeContext } from '../fakes.ts';
 
@@ -10,7 +11,14 @@ const MIB = 1024 * 1024;
 
 function row(id: string, index: number): AllocationStatus {
   const allocation = allocationOf('h1', id, { index });
-  return { name: `web[${String(index)}]`, allocation, report: null, asOfMs: 1, stale: false };
+  return {
+    name: `web[${String(index)}]`,
+    allocation,
+    report: null,
+    asOfMs: 1,
+    stale: false,
+    restarts: NO_RESTARTS,
+  };
 }
 
 function use(id: string, cpuMs: number | null): AllocationUsage {

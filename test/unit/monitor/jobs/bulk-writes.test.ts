@@ -69,7 +69,7 @@ describe('many jobs in one call', () => {
       ...{ store: faulty.store, keys, clock },
       submit: async ({ namespace, name }) => {
         one.push(name);
-        return { namespace, name, version: 1, changed: true };
+        return { answer: { namespace, name, version: 1, changed: true }, revision: 1 };
       },
     });
     const results = await writes.submit(

@@ -216,6 +216,31 @@ describe('one-off runs', () => {
     });
   });
 
+  it('issue 28: without a type it is a batch job, with the policies of one', async () => {
+    const { address } = await world.monitor();
+    const untyped = { name: 'hello', command: ['echo', 'hello'] };
+    const answer = await world.call('POST', `${address}/v1/runs`, untyped, key);
+    expect(answer.status).toBe(201);
+    const { job } = answer.body as RunAnswer;
+    const record = await world.read(world.keys.job('default', job), jobCodec);
+    expect(record?.job).toMatchObject({ type: 'batch', groups: { [job]: { restart: { on: 'failure' } } } });
+  });
+
+  it.each(['service', 'system'])('issue 28: a %s job is no run: place, reason, remedy', async (type) => {
+    const { address } = await world.monitor();
+    const answer = await world.call('POST', `${address}/v1/runs`, { ...RUN, type }, key);
+    expect(answer).toMatchObject({
+      status: 400,
+      body: {
+        code: 'bad-job',
+        path: 'type',
+        detail: `type: a one-off run is a batch job, which ends; a ${type} job is started again for ever`,
+        hint: expect.stringContaining('POST /v1/jobs') as string,
+      },
+    });
+    expect((await world.store.list(world.keys.jobs)).entries.size).toBe(0);
+  });
+
   it('needs a key, and a key that is one', async () => {
     const { address } = await world.monitor();
     expect(await world.call('POST', `${address}/v1/runs`, RUN)).toMatchObject({ status: 400 });
