@@ -28,8 +28,8 @@ export interface AttachDeps {
   readonly random: Random;
   /** Base URLs of hosts or monitors that reach the target; tried in turn. */
   readonly addresses: () => readonly string[];
-  /** Bytes as they come, each once. Reading waits until it resolves. */
-  readonly onOutput: (stream: 'stdout' | 'stderr', bytes: Uint8Array) => Promise<void> | void;
+  /** Bytes as they come, each once. Reading waits until it resolves. null: none are wanted. */
+  readonly onOutput: ((stream: 'stdout' | 'stderr', bytes: Uint8Array) => Promise<void> | void) | null;
   /** Older bytes were given up by the host: this many are missing. */
   readonly onGap?: (stream: 'stdout' | 'stderr', bytes: number) => void;
   /** Default `free`: writes unless another session does. */
@@ -47,6 +47,8 @@ const RECONNECT = { firstMs: 20, maxMs: 250 };
 /** Input that was sent and not confirmed; the other side holds four times as much. */
 const WINDOW_BYTES = 256 * 1024;
 const INPUT_CHUNK_BYTES = 32 * 1024;
+/** Beyond all that any task writes: from here on nothing comes. */
+const NO_OUTPUT_OFFSET = 1e15 - 1;
 /** Input that is held to be sent again. */
 const HELD_BYTES_MAX = 1024 * 1024;
 
@@ -60,7 +62,7 @@ export class AttachSession {
   readonly #deps: AttachDeps;
   readonly #input = new InputBuffer(HELD_BYTES_MAX);
   readonly #signals = new Map<string, Waiting>();
-  readonly #at = { stdout: 0, stderr: 0 };
+  readonly #at: { stdout: number; stderr: number };
   readonly #changed = new Waker();
   /** Where this session's first byte lies in the task's input; null until the host says it. */
   #origin: number | null = null;
@@ -76,6 +78,8 @@ export class AttachSession {
   constructor(target: AttachTarget, deps: AttachDeps) {
     this.#target = target;
     this.#deps = deps;
+    const from = deps.onOutput === null ? NO_OUTPUT_OFFSET : 0;
+    this.#at = { stdout: from, stderr: from };
     this.#session = sessionId(deps.random);
     this.#inputMode = deps.input ?? 'free';
   }
@@ -232,7 +236,7 @@ export class AttachSession {
     if (offset > at) this.#deps.onGap?.(stream, offset - at);
     const fresh = bytes.subarray(Math.min(bytes.length, Math.max(0, at - offset)));
     this.#at[stream] = Math.max(at, offset + bytes.length);
-    if (fresh.length > 0) await this.#deps.onOutput(stream, fresh);
+    if (fresh.length > 0) await this.#deps.onOutput?.(stream, fresh);
   }
 
   /** Sends what has not been sent on this channel, until it ends. @throws HttpError when it was cut */

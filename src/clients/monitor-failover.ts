@@ -1,5 +1,7 @@
 import type { HttpAnswer, HttpCall, HttpClient, HttpStream } from '../ports/http.ts';
 import { HttpError } from '../ports/http.ts';
+import { MIN_REVISION_HEADER, REVISION_HEADER } from '../wire/api/monitor-api.ts';
+import { ProblemError } from '../wire/api/problem.ts';
 import { isSuccess, problemErrorOfStream } from './clients.ts';
 
 export interface MonitorCall {
@@ -34,6 +36,8 @@ export class MonitorFailover {
   readonly #http: HttpClient;
   readonly #addresses: MonitorAddresses;
   #preferred = 0;
+  /** The newest revision of an answer: no later answer may be older, from whichever monitor. */
+  #revision = 0;
 
   constructor(http: HttpClient, addresses: MonitorAddresses) {
     if (addresses.urls.length === 0) throw new Error('no monitor to ask');
@@ -48,21 +52,43 @@ export class MonitorFailover {
 
   /** Returns an answer 503 or 408 only when no other monitor has a better one. @throws HttpError */
   call(call: MonitorCall): Promise<HttpAnswer> {
-    const { path, repeatable, signal, ...rest } = call;
     return this.#tryAll(call, async (url) => {
-      const answer = await this.#http.call({ ...rest, ...given(signal), to: 'monitor', url: url + path });
-      return { value: answer, isBusy: BUSY.has(answer.status) && repeatable };
+      const answer = await this.#http.call({ ...this.#requestOf(call), url: url + call.path });
+      this.#learn(answer);
+      return { value: answer, isBusy: BUSY.has(answer.status) && call.repeatable };
     });
   }
 
   /** @throws HttpError; ProblemError when the answer is anything but 2xx */
-  stream(call: MonitorCall & { readonly idleTimeoutMs: number }): Promise<MonitorStream> {
-    const { path, repeatable: _, signal, ...rest } = call;
-    return this.#tryAll(call, async (url) => {
-      const stream = await this.#http.stream({ ...rest, ...given(signal), to: 'monitor', url: url + path });
+  async stream(call: MonitorCall & { readonly idleTimeoutMs: number }): Promise<MonitorStream> {
+    const { idleTimeoutMs } = call;
+    const opened = await this.#tryAll<MonitorStream | ProblemError>(call, async (url) => {
+      const stream = await this.#http.stream({
+        ...this.#requestOf(call),
+        ...{ idleTimeoutMs, url: url + call.path },
+      });
       if (isSuccess(stream)) return { value: { ...stream, from: url }, isBusy: false };
-      throw await problemErrorOfStream(stream);
+      return { value: await problemErrorOfStream(stream), isBusy: BUSY.has(stream.status) };
     });
+    if (opened instanceof ProblemError) throw opened;
+    return opened;
+  }
+
+  #requestOf(call: MonitorCall): Omit<HttpCall, 'url'> {
+    const { method, body, timeoutMs, signal } = call;
+    const isRead = method === 'GET' && this.#revision > 0;
+    const headers = { ...call.headers, ...(isRead ? { [MIN_REVISION_HEADER]: String(this.#revision) } : {}) };
+    return {
+      ...{ method, timeoutMs, to: 'monitor' as const },
+      ...(body === undefined ? {} : { body }),
+      ...(Object.keys(headers).length === 0 ? {} : { headers }),
+      ...(signal === undefined ? {} : { signal }),
+    };
+  }
+
+  #learn(answer: HttpAnswer): void {
+    const revision = Number(answer.headers[REVISION_HEADER] ?? 0);
+    if (isSuccess(answer) && revision > this.#revision) this.#revision = revision;
   }
 
   /** Calls no longer begin at this monitor. Several calls may find at once that it is gone: only the first one moves. */
@@ -113,8 +139,4 @@ interface Asked<T> {
 /** The call may have been done as soon as one monitor may have received it. */
 function worse(known: HttpError | null, next: HttpError): HttpError {
   return known?.sent === true && !next.sent ? known : next;
-}
-
-function given(signal: AbortSignal | undefined): { signal?: AbortSignal } {
-  return signal === undefined ? {} : { signal };
 }

@@ -7,11 +7,19 @@ import { silentLog } from '../../src/adapters/telemetry/silent.ts';
 import { cellKeys } from '../../src/core/cell/keys.ts';
 import { EMPTY_LEDGER, withClaim } from '../../src/core/fit/ledger.ts';
 import { ndjson } from '../../src/runtime/stream/ndjson.ts';
-import type { CellEvent, HostListAnswer, RunAnswer } from '../../src/wire/api/monitor-api.ts';
+import { MonitorClient } from '../../src/clients/monitor-client.ts';
+import type {
+  CellEvent,
+  HostListAnswer,
+  JobListAnswer,
+  JobSummary,
+  RunAnswer,
+} from '../../src/wire/api/monitor-api.ts';
 import { allocationCodec, hostCodec, ledgerCodec } from '../../src/wire/records/records.ts';
 import { useEtcd } from '../support/etcd.ts';
 import { allocationOf, hostRecord } from '../support/monitor-world.ts';
 import { ReportingHost, reportOf } from '../support/reporting-host.ts';
+import { TcpProxy } from '../support/tcp-proxy.ts';
 
 /** For an answer that comes by itself. */
 const PATIENCE_MS = 60_000;
@@ -22,9 +30,9 @@ afterEach(async () => {
   for (const one of open.splice(0).reverse()) await one.stop();
 });
 
-async function monitorOf(cell: string, id: string): Promise<RunningMonitor> {
+async function monitorOf(cell: string, id: string, store = etcd.url): Promise<RunningMonitor> {
   const monitor = await runMonitor({
-    ...{ cell, id, etcd: [etcd.url], version: '0', log: silentLog },
+    ...{ cell, id, etcd: [store], version: '0', log: silentLog },
     listen: { host: '127.0.0.1', port: 0 },
   });
   open.push(monitor);
@@ -111,6 +119,30 @@ describe('a monitor on etcd and real sockets', () => {
       timeoutMs: PATIENCE_MS,
     });
     expect(ready.status).toBe(200);
+  });
+
+  it('issue 28: a run that one monitor accepted is not absent at another that is cut off: 503, then the run', async () => {
+    const cell = etcd.cellName();
+    const proxy = await TcpProxy.to(etcd.url);
+    open.push({ stop: () => proxy.close() });
+    const one = await monitorOf(cell, 'm1');
+    const two = await monitorOf(cell, 'm2', proxy.url);
+    await ask<JobListAnswer>(`${two.address}/v1/jobs`, () => true);
+    for (const link of proxy.links) link.dropReplies = true;
+    proxy.refusing = true;
+    const client = new MonitorClient(http, { urls: [one.address, two.address], from: 'this test' });
+    const { job } = await client.run({ name: 'hello', command: ['true'] }, 'k');
+    open.splice(open.indexOf(one), 1);
+    await one.stop();
+    await expect(client.jobs()).rejects.toMatchObject({ problem: { status: 503 } });
+    for (const link of proxy.links) link.cut();
+    proxy.refusing = false;
+    const jobs = async (): Promise<readonly JobSummary[]> =>
+      client.jobs().then(
+        (answer) => answer.jobs,
+        () => jobs(),
+      );
+    expect((await jobs()).map(({ name }) => name)).toEqual([job]);
   });
 
   it('I67 a monitor that is told to stop takes its registration back and ends its streams', async () => {

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { MonitorClient } from '../../../src/clients/monitor-client.ts';
 import { HttpError } from '../../../src/ports/http.ts';
+import type { Handler } from '../cli/fakes.ts';
 import { FakeHttp } from '../cli/fakes.ts';
 
 const A = 'http://a';
@@ -62,4 +63,36 @@ test("a call without a signal of its own ends with the client's", async () => {
   await client.jobs();
   await client.jobs(undefined, { signal: own.signal });
   expect(http.calls.map((call) => call.signal)).toEqual([leave.signal, own.signal]);
+});
+
+test('issue 28: what one monitor has answered is asked of the next one, in calls and streams, but not for writes', async () => {
+  const behind = { status: 503, body: { code: 'behind', detail: 'not yet' } };
+  const old: Handler = (call) => (Number(call.headers?.['x-min-revision'] ?? 0) > 3 ? behind : NONE);
+  const http = new FakeHttp({
+    [A]: (call, path) => {
+      if (call.method === 'POST') return { status: 201, headers: { 'x-revision': '7' }, body: {} };
+      return old(call, path);
+    },
+    [B]: (_call, path) => (path.includes('/logs') ? { chunks: ['hello'] } : NONE),
+  });
+  const client = clientOf(http, [A, B]);
+  await client.run({}, 'key');
+  await client.run({}, 'key');
+  expect(await client.jobs()).toEqual(NONE.body);
+  expect(http.asked.slice(-2)).toEqual([`GET ${A}/v1/jobs`, `GET ${B}/v1/jobs`]);
+  const logs = await client.logs({ namespace: 'n', job: 'j' }, { stream: 'stdout', follow: false }).next();
+  expect(logs.done).toBe(false);
+  const sent = http.calls.map((call) => call.headers?.['x-min-revision']);
+  expect(sent).toEqual([undefined, undefined, '7', '7', '7']);
+});
+
+test('issue 28: a stream that a monitor cannot give now is opened at another one', async () => {
+  const busy = { status: 503, body: { code: 'behind', detail: 'not yet' } };
+  const http = new FakeHttp({ [A]: () => busy, [B]: () => ({ chunks: ['hello'] }) });
+  const logs = clientOf(http, [A, B]).logs({ namespace: 'n', job: 'j' }, { stream: 'stdout', follow: false });
+  expect((await logs.next()).done).toBe(false);
+  const none = new FakeHttp({ [A]: () => busy });
+  await expect(
+    clientOf(none, [A]).logs({ namespace: 'n', job: 'j' }, { stream: 'stdout', follow: false }).next(),
+  ).rejects.toMatchObject({ problem: { code: 'behind' } });
 });
