@@ -47,8 +47,15 @@ function wordsOf(allocation: Allocation, [address]: readonly string[]): Readonly
 }
 
 export function interpolate(text: string, words: ReadonlyMap<string, string>): string {
-  return text.replace(/\$\{([a-z]+\.[a-z0-9-]+)\}/g, (whole, word: string) => words.get(word) ?? whole);
+  return text.replace(/\$\{([a-z]+\.[a-z0-9-]+)(?:\+(\d{1,9}))?\}/g, (whole, word: string, more?: string) => {
+    const value = words.get(word);
+    if (value === undefined || more === undefined) return value ?? whole;
+    return /^\d+$/.test(value) ? String(Number(value) + Number(more)) : whole;
+  });
 }
+
+/** Until an attached client says how large its own is. */
+const TERMINAL_SIZE = { rows: 24, columns: 80 };
 
 /** The order to the shim for one attempt at a task. */
 export function launchOf(allocation: Allocation, task: Task, place: LaunchPlace): ShimLaunch {
@@ -65,6 +72,7 @@ export function launchOf(allocation: Allocation, task: Task, place: LaunchPlace)
     ...place.deadlines,
     ...(Object.keys(place.deadlines).length === 0 ? {} : { stop: task.stop }),
     ...(task.stdin === true ? { stdin: 'open' as const } : {}),
+    ...(task.terminal === true ? { pty: TERMINAL_SIZE } : {}),
     command: task.command.map((part) => interpolate(part, words)),
     env: {
       HOME: place.cwd,

@@ -79,6 +79,8 @@ export interface Task {
   readonly sidecar: boolean;
   /** It reads what attached clients write. Absent: it reads from nothing. */
   readonly stdin?: true;
+  /** It has a terminal, whose size an attached client sets; all that it shows is its output. Absent: it has none. */
+  readonly terminal?: true;
 }
 
 /**

@@ -110,6 +110,7 @@ const task = z.strictObject({
   stop: z.strictObject({ signal: z.string().regex(/^SIG[A-Z0-9]{1,12}$/), graceMs: durationMs }),
   sidecar: z.boolean(),
   stdin: z.exactOptional(z.literal(true)),
+  terminal: z.exactOptional(z.literal(true)),
 });
 
 export const launch: z.ZodType<Launch> = z.strictObject({

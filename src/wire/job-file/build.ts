@@ -32,9 +32,9 @@ export function buildJob(file: LongFile): Job {
 export function lengthen(file: ShortFile): LongFile {
   const { name, namespace, type, priority, scheduler, labels, oneOff, ...rest } = file;
   const { command, script, env, resources, driver, network, ...other } = rest;
-  const { image, artifacts, limits, stop, stdin, sidecar, ...group } = other;
+  const { image, artifacts, limits, stop, stdin, terminal, sidecar, ...group } = other;
   const run = { command, script, env, resources, driver, network };
-  const task = { ...run, image, artifacts, limits, stop, stdin, sidecar };
+  const task = { ...run, image, artifacts, limits, stop, stdin, terminal, sidecar };
   return {
     ...{ name, namespace, type, priority, scheduler, labels, oneOff },
     groups: { [name]: { ...group, tasks: { [name]: task } } },
@@ -123,6 +123,7 @@ function buildTask(name: string, file: TaskFile): Task {
     },
     sidecar: file.sidecar ?? false,
     ...(file.stdin === true ? { stdin: true } : {}),
+    ...(file.terminal === true ? { terminal: true } : {}),
   };
 }
 

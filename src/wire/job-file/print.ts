@@ -99,6 +99,7 @@ function taskToFile(task: Task): Record<string, unknown> {
     stop: { signal: task.stop.signal, grace: formatDuration(task.stop.graceMs) },
     ...(task.sidecar ? { sidecar: true } : {}),
     ...(task.stdin === true ? { stdin: true } : {}),
+    ...(task.terminal === true ? { terminal: true } : {}),
   };
 }
 

@@ -161,6 +161,7 @@ export const taskFields = {
   limits: optional(limits, 'What the task may use at most, where its host can hold it.'),
   stop: optional(stop, 'How the task is stopped.'),
   stdin: optional(z.boolean(), 'Reads what `moorage attach` is given. Default false: it reads from nothing.'),
+  terminal: optional(z.boolean(), 'Has a terminal; what it shows is all standard output. Default false.'),
   sidecar: optional(
     z.boolean(),
     'Stopped when the other tasks of the group have ended; does not decide the outcome.',

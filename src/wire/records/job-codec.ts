@@ -44,6 +44,7 @@ const task = z.looseObject({
   stop: z.looseObject({ signal: z.string(), graceMs: whole }),
   sidecar: z.boolean(),
   stdin: z.exactOptional(z.literal(true)),
+  terminal: z.exactOptional(z.literal(true)),
 });
 
 const group = z.looseObject({
