@@ -6,6 +6,7 @@ import { eventPositionOf } from '../../src/wire/api/event-position.ts';
 import { readDuration } from '../../src/wire/values/units.ts';
 import type { Context } from '../command/context.ts';
 import { usageError } from '../command/exit.ts';
+import { endWithReader } from '../command/reader-gone.ts';
 import { alarming, colouredName } from '../output/colour.ts';
 import { clean } from '../output/table.ts';
 import { clockTime } from '../output/words.ts';
@@ -24,6 +25,7 @@ const ROLE_EVENT_ID = /^[\w.-]+:[\w.-]+$/;
 /** Prints the events of the cell, one line each; continues at another monitor after the last one seen. */
 export async function events(context: Context, options: EventsOptions): Promise<number> {
   const { terminal, interrupted } = context;
+  if (options.follow) endWithReader();
   const api = await context.api();
   // Without following, what is held is what was asked for; a follower wants what comes.
   const start = readSince(options.since ?? (options.follow ? 'now' : '0'), terminal.nowMs());

@@ -9,7 +9,8 @@
  *
  * It returns an exit code of `exit.ts` or throws a `CliError`; `problems.ts` makes one of a monitor's error answer. Files are
  * read and written with `read-text.ts` and `write-text.ts`, whose errors `file-fault.ts` words. `version.ts` is the version of
- * this program; `parent-gone.ts` reports the end of the parent process.
+ * this program; `parent-gone.ts` reports the end of the parent process,
+ * `reader-gone.ts` ends a command whose output nobody reads any more.
  */
 import type { Command } from 'commander';
 import { InvalidArgumentError, Option } from 'commander';

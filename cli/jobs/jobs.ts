@@ -2,8 +2,10 @@
  * Verbs about jobs, in the order of a job's life:
  *
  * - `validate.ts` checks job files; `explain.ts` prints what their fields mean.
- * - `run-file.ts` submits a file and follows the job; `run-once.ts` runs one command as if it ran here, with the
- *   job of `one-off-file.ts`. Both submit through `while-store-away.ts`, which waits for a store that is away.
+ * - `run-file.ts` submits a file and follows the job; `up-watch.ts` tells whether a service stays up.
+ * - `run-once.ts` runs one command as if it ran here; `run-input.ts` gives it the input of this process. Its job
+ *   is of `one-off-file.ts`; `run-again.ts` runs what has ended once more. All submit through `while-store-away.ts`, which
+ *   waits for a store that is away.
  * - `ps.ts` lists jobs and allocations, `top.ts` what they use; `status.ts` shows one job, `why.ts` why it is not placed.
  * - `stop.ts` stops jobs, `wait.ts` waits for a phase, `timeout.ts` reads for how long.
  *
@@ -12,6 +14,7 @@
 import type { Command } from 'commander';
 import type { RunFileOptions } from './run-file.ts';
 import type { RunOnceOptions } from './one-off-file.ts';
+import type { WaitOptions } from './wait.ts';
 import type { GlobalOptions } from '../command/context.ts';
 import { usageError } from '../command/exit.ts';
 import type { ProgramInput } from '../command/command.ts';
@@ -21,13 +24,28 @@ import { addTaskVerbs } from '../tasks/tasks.ts';
 /** Versions count submissions of one job. */
 const VERSION_MAX = 999_999_999;
 
-type RunOptions = GlobalOptions & RunFileOptions & RunOnceOptions & { readonly cmd?: never };
+type RunOptions = GlobalOptions & RunFileOptions & RunOnceOptions & { readonly again?: string };
+
+/** As in a job file. */
+const RETRIES_MAX = 1_000;
 
 /** Flags of `run` that mean nothing for the other of the two things that it takes. */
 const FILE_FLAGS: ReadonlySet<string> = new Set(['timeout', 'checkVersion', 'logs']);
 const COMMAND_FLAGS: ReadonlySet<string> = new Set(
-  'cpu memory disk gpu deadline waitMax priority env constraint'.split(' '),
+  'cpu memory disk gpu deadline waitMax priority env constraint interactive tty stdin retries array'.split(
+    ' ',
+  ),
 );
+/** What `--again` takes beside the name. */
+const AGAIN_FLAGS: ReadonlySet<string> = new Set([
+  'again',
+  'name',
+  'detach',
+  'stdin',
+  'output',
+  'address',
+  'namespace',
+]);
 const OF_FILES = [
   'is for a job file, and would do nothing for a command',
   'moorage run --deadline 5m --wait-max 1m -- COMMAND   (how long it may run, and wait for a place)',
@@ -63,6 +81,16 @@ export function addJobVerbs(program: Command, { run, command }: ProgramInput): v
     .option('--priority <n>', '0 to 100')
     .option('-e, --env <name=value>', 'environment variable; may be repeated', collect, [])
     .option('--constraint <expression>', 'such as "host.zone == a"; may be repeated', collect, [])
+    .option(
+      '-i, --interactive',
+      'command: give it what is typed here; what is piped in it gets anyway',
+      false,
+    )
+    .option('-t, --tty', 'command: give it a terminal', false)
+    .option('--no-stdin', 'command: give it no input, though some is piped in')
+    .option('--retries <n>', 'command: start it again when it fails, so often', wholeNumber(0, RETRIES_MAX))
+    .option('--array <first-last>', 'command: once for each index, which is in MOORAGE_ARRAY_INDEX')
+    .option('--again <job>', 'an ended batch job or run once more: the same spec, a new id')
     .option('--timeout <time>', 'file: give up following after this time')
     .option(
       '--check-version <n>',
@@ -76,6 +104,18 @@ export function addJobVerbs(program: Command, { run, command }: ProgramInput): v
     )
     .action((file: string | undefined, options: RunOptions, verb: Command) =>
       run(options, async (context) => {
+        if (options.again !== undefined) {
+          if (file !== undefined || command !== null)
+            throw usageError(
+              '--again takes the job that ran, and neither file nor command',
+              'moorage run --help',
+            );
+          const others = verb.options
+            .map((option) => option.attributeName())
+            .filter((one) => !AGAIN_FLAGS.has(one));
+          refuseFlags(verb, new Set(others), 'would change what ran', `moorage run --again ${options.again}`);
+          return (await import('./run-again.ts')).runAgain(context, options.again, options);
+        }
         if (file !== undefined && command !== null)
           throw usageError(`a file (${file}) and a command are too much for one run`, 'moorage run --help');
         if (file !== undefined) refuseFlags(verb, COMMAND_FLAGS, ...OF_COMMANDS);
@@ -140,7 +180,8 @@ export function addJobVerbs(program: Command, { run, command }: ProgramInput): v
       'complete,failed,stopped',
     )
     .option('--timeout <time>', 'give up after this time')
-    .action((job: string, options: GlobalOptions & { for: string; timeout?: string }) =>
+    .option('--absent-ok', 'wait for a job of exactly this name that is not there yet, too', false)
+    .action((job: string, options: GlobalOptions & WaitOptions) =>
       run(options, async (context) => (await import('./wait.ts')).wait(context, job, options)),
     );
 }

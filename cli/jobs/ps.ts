@@ -1,7 +1,8 @@
 import type { AllocationStatus, JobSummary } from '../../src/wire/api/monitor-api.ts';
+import { isLooping } from '../../src/core/slots/restarts.ts';
 import type { Context } from '../command/context.ts';
 import { withJob } from '../names/find-job.ts';
-import { checkedNamespace, jobName, shownName } from '../names/names.ts';
+import { checkedNamespace, shownName } from '../names/names.ts';
 import { printList } from '../output/output.ts';
 import type { Column } from '../output/table.ts';
 import { ago, exitText, gpuShares, portsText, resources } from '../output/words.ts';
@@ -21,17 +22,18 @@ async function listJobs(context: Context, everywhere: boolean): Promise<number> 
   const answer = await api.jobs(everywhere ? undefined : checkedNamespace(namespace));
   const usual = everywhere ? '' : namespace;
   const columns: Column<JobSummary>[] = [
-    { title: 'JOB', cell: (job) => shownName(job.namespace, job.name, usual) },
-    { title: 'TYPE', cell: (job) => (job.oneOff ? 'one-off' : job.type) },
-    { title: 'PRIO', cell: (job) => String(job.precedence), align: 'right' },
-    { title: 'PHASE', cell: (job) => job.phase },
-    { title: 'WANTED', cell: (job) => String(job.counts.desired), align: 'right' },
-    { title: 'PLACED', cell: (job) => String(job.counts.placed), align: 'right' },
-    { title: 'RUNNING', cell: (job) => String(job.counts.running), align: 'right' },
-    { title: 'DONE', cell: (job) => String(job.counts.complete), align: 'right' },
-    { title: 'FAILED', cell: (job) => String(job.counts.failed), align: 'right' },
-    { title: 'OWNER', cell: (job) => job.owner ?? '' },
-    { title: 'AGE', cell: (job) => ago(terminal.nowMs(), job.submittedAtMs) },
+    { title: 'JOB', rank: 0, cell: (job) => shownName(job.namespace, job.name, usual) },
+    { title: 'TYPE', rank: 4, cell: (job) => (job.oneOff ? 'one-off' : job.type) },
+    { title: 'PRIO', rank: 9, cell: (job) => String(job.precedence), align: 'right' },
+    { title: 'PHASE', rank: 1, cell: (job) => phaseText(job, terminal.nowMs()) },
+    { title: 'WANTED', rank: 6, cell: (job) => String(job.counts.desired), align: 'right' },
+    { title: 'PLACED', rank: 8, cell: (job) => String(job.counts.placed), align: 'right' },
+    { title: 'RUNNING', rank: 2, cell: (job) => String(job.counts.running), align: 'right' },
+    { title: 'DONE', rank: 7, cell: (job) => String(job.counts.complete), align: 'right' },
+    { title: 'FAILED', rank: 5, cell: (job) => String(job.counts.failed), align: 'right' },
+    { title: 'RESTARTS', rank: 3, cell: (job) => String(job.restarts.count), align: 'right' },
+    { title: 'OWNER', rank: 10, cell: (job) => job.owner ?? '' },
+    { title: 'AGE', rank: 4, cell: (job) => ago(terminal.nowMs(), job.submittedAtMs) },
   ];
   await printList(context, {
     answer,
@@ -44,8 +46,7 @@ async function listJobs(context: Context, everywhere: boolean): Promise<number> 
 }
 
 async function listAllocations(context: Context, written: string): Promise<number> {
-  const api = await context.api();
-  const { name, answer } = await withJob(api, jobName(written, context.namespace), async (job) => {
+  const { name, answer } = await withJob(context, written, async (api, job) => {
     const listed = await api.allocations(job);
     // An empty list may mean that there is no such job: then `status` fails with that.
     if (listed.allocations.length === 0) await api.status(job);
@@ -61,21 +62,37 @@ async function listAllocations(context: Context, written: string): Promise<numbe
   return 0;
 }
 
+/** What starts again and again is not up, whatever its phase is at the moment. */
+export function phaseText({ phase, restarts }: JobSummary, nowMs: number): string {
+  return (phase === 'running' || phase === 'pending') && isLooping(restarts, nowMs) ? 'looping' : phase;
+}
+
+function stateText({ report, restarts, stale }: AllocationStatus, nowMs: number): string {
+  const state = report?.state ?? 'unreported';
+  const shown = state === 'running' && isLooping(restarts, nowMs) ? 'looping' : state;
+  return shown + (stale ? ' (stale)' : '');
+}
+
 export function allocationColumns(nowMs: number): Column<AllocationStatus>[] {
   return [
-    { title: 'ALLOCATION', cell: (row) => row.name },
-    { title: 'ID', cell: (row) => row.allocation.id },
-    { title: 'HOST', cell: (row) => row.allocation.host },
-    { title: 'DESIRED', cell: (row) => row.allocation.desired },
-    { title: 'STATE', cell: (row) => (row.report?.state ?? 'unreported') + (row.stale ? ' (stale)' : '') },
-    { title: 'EXIT', cell: (row) => exitText(row.report?.exit) },
-    { title: 'TRY', cell: (row) => String(row.allocation.attempt), align: 'right' },
-    { title: 'RESTARTS', cell: (row) => String(row.report?.restarts ?? 0), align: 'right' },
-    { title: 'RESOURCES', cell: (row) => resources(row.allocation.resources) },
-    { title: 'GPU', cell: (row) => (row.allocation.gpus.length === 0 ? '' : gpuShares(row.allocation.gpus)) },
-    { title: 'PORTS', cell: (row) => portsText(row.allocation.ports) },
-    { title: 'ADDRESSES', cell: (row) => (row.report?.addresses ?? []).join(',') },
-    { title: 'SCHEDULER', cell: (row) => row.allocation.scheduler },
-    { title: 'AGE', cell: (row) => ago(nowMs, row.allocation.createdAtMs) },
+    { title: 'ALLOCATION', rank: 0, cell: (row) => row.name },
+    { title: 'ID', rank: 9, cell: (row) => row.allocation.id },
+    { title: 'HOST', rank: 2, cell: (row) => row.allocation.host },
+    { title: 'DESIRED', rank: 7, cell: (row) => row.allocation.desired },
+    { title: 'STATE', rank: 1, cell: (row) => stateText(row, nowMs) },
+    { title: 'EXIT', rank: 4, cell: (row) => exitText(row.report?.exit) },
+    { title: 'TRY', rank: 8, cell: (row) => String(row.allocation.attempt), align: 'right' },
+    { title: 'RESTARTS', rank: 3, cell: (row) => String(row.restarts.count), align: 'right' },
+    { title: 'LAST EXIT', rank: 5, cell: (row) => exitText(row.restarts.lastExit) },
+    { title: 'RESOURCES', rank: 10, cell: (row) => resources(row.allocation.resources) },
+    {
+      title: 'GPU',
+      rank: 12,
+      cell: (row) => (row.allocation.gpus.length === 0 ? '' : gpuShares(row.allocation.gpus)),
+    },
+    { title: 'PORTS', rank: 11, cell: (row) => portsText(row.allocation.ports) },
+    { title: 'ADDRESSES', rank: 13, cell: (row) => (row.report?.addresses ?? []).join(',') },
+    { title: 'SCHEDULER', rank: 14, cell: (row) => row.allocation.scheduler },
+    { title: 'AGE', rank: 6, cell: (row) => ago(nowMs, row.allocation.createdAtMs) },
   ];
 }

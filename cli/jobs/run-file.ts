@@ -1,6 +1,7 @@
 import type { MonitorClient } from '../../src/clients/monitor-client.ts';
 import type { JobRef } from '../../src/clients/monitor-paths.ts';
 import { jobToFile } from '../../src/wire/job-file/job-file.ts';
+import { restartsText } from '../../src/core/slots/restarts.ts';
 import type { JobStatus, JobSummary } from '../../src/wire/api/monitor-api.ts';
 import type { Context } from '../command/context.ts';
 import { EXIT } from '../command/exit.ts';
@@ -8,6 +9,7 @@ import { printAnswer } from '../output/output.ts';
 import { clockTime } from '../output/words.ts';
 import { followLogs } from '../tasks/logs.ts';
 import { readTimeout } from './timeout.ts';
+import { UpWatch } from './up-watch.ts';
 import { readJobFile } from './validate.ts';
 import { whileStoreAway } from './while-store-away.ts';
 
@@ -21,8 +23,12 @@ export interface RunFileOptions {
 
 const POLL_MS = 300;
 const WHY_AFTER_MS = 2_000;
+/** A service counts as up when all of it has run for so long without an end. */
+const UP_MS = 2_000;
+/** Started again so often while it was followed, a service is not going to stay up. */
+const LOOP_RESTARTS = 3;
 
-/** Submits a job file and follows the job: a batch job to its end, any other until all of it runs. */
+/** Submits a job file and follows the job: a batch job to its end, any other until all of it is up. */
 export async function runFile(context: Context, file: string, options: RunFileOptions): Promise<number> {
   const job = await readJobFile(file);
   const timeoutMs = options.timeout === undefined ? null : readTimeout('run', options.timeout);
@@ -66,11 +72,16 @@ async function explainUnchanged(
   context.terminal.err(`next: moorage run --name ${name.job}-2 ${file}   (or change the file)\n`);
 }
 
-async function followJob(
+export async function followJob(
   context: Context,
   api: MonitorClient,
   name: JobRef,
-  options: { readonly timeoutMs: number | null; readonly logs: boolean },
+  options: {
+    readonly timeoutMs: number | null;
+    readonly logs: boolean;
+    /** A one-off run, which an interrupt stops. */
+    readonly isRun?: boolean;
+  },
 ): Promise<number> {
   const done = new AbortController();
   const signal = AbortSignal.any([context.interrupted, done.signal]);
@@ -78,7 +89,7 @@ async function followJob(
     ? followLogs(context, api, name, { follow: true, query: {}, signal })
     : Promise.resolve();
   try {
-    const code = await new Progress(context, api, name, options.timeoutMs).untilSettled(signal);
+    const code = await new Progress(context, api, name, options).untilSettled(signal);
     // The last output is still on its way; the logs end when the job has ended.
     if (options.logs && code !== EXIT.unplaceable)
       await Promise.race([logs, context.terminal.sleep(5_000, signal)]);
@@ -95,14 +106,22 @@ class Progress {
   readonly #api: MonitorClient;
   readonly #name: JobRef;
   readonly #timeoutMs: number | null;
+  readonly #isRun: boolean;
   #printed = '';
   #why = '';
+  readonly #upkeep = new UpWatch();
 
-  constructor(context: Context, api: MonitorClient, name: JobRef, timeoutMs: number | null) {
+  constructor(
+    context: Context,
+    api: MonitorClient,
+    name: JobRef,
+    { timeoutMs, isRun = false }: { readonly timeoutMs: number | null; readonly isRun?: boolean },
+  ) {
     this.#context = context;
     this.#api = api;
     this.#name = name;
     this.#timeoutMs = timeoutMs;
+    this.#isRun = isRun;
   }
 
   async untilSettled(signal: AbortSignal): Promise<number> {
@@ -111,7 +130,7 @@ class Progress {
     for (;;) {
       const status = await this.#api.status(this.#name);
       this.#printState(status.summary);
-      const code = settled(status);
+      const code = settled(status) ?? this.#upCode(status);
       if (code !== null) return this.#end(status, code);
       const waitedMs = terminal.nowMs() - startMs;
       const { placed, desired, complete, failed } = status.summary.counts;
@@ -122,10 +141,19 @@ class Progress {
     }
   }
 
-  #printState({ phase, counts }: JobSummary): void {
+  /** Of what is to stay up; null: it is not known yet whether it does. */
+  #upCode({ summary, allocations }: JobStatus): number | null {
+    if (summary.type === 'batch') return null;
+    const { upMs, restarts } = this.#upkeep.look(summary, allocations, this.#context.terminal.nowMs());
+    if (restarts >= LOOP_RESTARTS) return EXIT.workloadFailed;
+    return upMs !== null && upMs >= UP_MS ? EXIT.ok : null;
+  }
+
+  #printState({ phase, counts, restarts }: JobSummary): void {
+    const again = restarts.count === 0 ? '' : `, started again ${restartsText(restarts)}`;
     const line =
       `${phase}: placed ${String(counts.placed)}/${String(counts.desired)}, running ${String(counts.running)}, ` +
-      `complete ${String(counts.complete)}, failed ${String(counts.failed)}`;
+      `complete ${String(counts.complete)}, failed ${String(counts.failed)}${again}`;
     if (line !== this.#printed) printTimed(this.#context, (this.#printed = line));
   }
 
@@ -137,7 +165,10 @@ class Progress {
 
   #end(status: JobStatus, code: number): number {
     const failed = status.outcomes.filter((outcome) => outcome.state !== 'complete').at(-1);
-    if (code !== EXIT.ok && failed !== undefined)
+    const { phase, restarts } = status.summary;
+    if (code !== EXIT.ok && phase !== 'failed' && restarts.count > 0)
+      printTimed(this.#context, `it loops: started again ${restartsText(restarts)}; it goes on trying`);
+    else if (code !== EXIT.ok && failed !== undefined)
       printTimed(
         this.#context,
         `last failure on ${failed.host === '' ? 'no host' : failed.host}: ${failed.reason}`,
@@ -153,7 +184,13 @@ class Progress {
     return EXIT.unplaceable;
   }
 
-  #leave(): number {
+  async #leave(): Promise<number> {
+    if (this.#isRun) {
+      this.#context.terminal.err(`moorage: stopping ${this.#name.job}\n`);
+      // The interrupt ends calls that have no signal of their own.
+      await this.#api.stop(this.#name, { signal: new AbortController().signal });
+      return EXIT.signalBase + 2;
+    }
     this.#context.terminal.err(`moorage: the job goes on; stop it with: moorage stop ${this.#name.job}\n`);
     return EXIT.signalBase + 2;
   }
@@ -166,9 +203,7 @@ function settled({ summary, outcomes }: JobStatus): number | null {
     const unplaced = outcomes.some((outcome) => outcome.host === '');
     return unplaced ? EXIT.unplaceable : EXIT.workloadFailed;
   }
-  if (summary.phase === 'stopped') return EXIT.workloadFailed;
-  const { desired, running } = summary.counts;
-  return summary.type !== 'batch' && desired > 0 && running >= desired ? EXIT.ok : null;
+  return summary.phase === 'stopped' ? EXIT.workloadFailed : null;
 }
 
 function printTimed(context: Context, text: string): void {

@@ -9,8 +9,9 @@ import type { Context } from '../command/context.ts';
 import { CliError, EXIT, signalCode } from '../command/exit.ts';
 import type { LogPlace, LogSource, RelayOptions } from '../tasks/relay.ts';
 import { relay, relayRest } from '../tasks/relay.ts';
-import type { RunOnceOptions } from './one-off-file.ts';
-import { oneOffFile } from './one-off-file.ts';
+import { printAnswer } from '../output/output.ts';
+import type { Inputs, RunOnceOptions } from './one-off-file.ts';
+import { countOf, inputsOf, oneOffFile } from './one-off-file.ts';
 import { whileStoreAway } from './while-store-away.ts';
 
 /** One question to the monitor about the end; it answers earlier when the run ends earlier. */
@@ -35,18 +36,40 @@ export async function runOnce(
   command: readonly string[],
   options: RunOnceOptions,
 ): Promise<number> {
-  const [file, api] = await Promise.all([oneOffFile(context, command, options), context.api()]);
+  const inputs = inputsOf(context, options);
+  const file = await oneOffFile(context, command, options, inputs);
+  return startRun(context, { file, count: countOf(options) }, options.detach, inputs);
+}
+
+/** A job file for `POST /v1/runs`, and how many allocations it asks for. */
+interface RunOrder {
+  readonly file: unknown;
+  readonly count: number;
+}
+
+/** Makes a run and follows it; of several tasks the output has their names, and the exit code is that of a job. */
+export async function startRun(
+  context: Context,
+  { file, count }: RunOrder,
+  detach: boolean,
+  inputs: Inputs,
+): Promise<number> {
+  const api = await context.api();
   // With the same key a second delivery finds the run of the first one.
   const key = randomUUID();
   const answer = await whileStoreAway(context, () => api.run(file, key));
-  if (options.detach) {
-    context.terminal.out(`${answer.job}\n`);
+  if (detach) {
+    await printAnswer(context, answer, { name: answer.job, text: () => `${answer.job}\n` });
     return EXIT.ok;
+  }
+  if (count > 1) {
+    const { followJob } = await import('./run-file.ts');
+    return followJob(context, api, answer, { timeoutMs: null, logs: true, isRun: true });
   }
   try {
     // The first interrupt stops the run and waits for its end; the second exits.
     context.endInOrder();
-    return await new Attached(context, api, answer).follow();
+    return await new Attached(context, api, answer, inputs).follow();
   } catch (error) {
     const hint = `moorage status ${answer.job}   (it may still run)`;
     throw new CliError(EXIT.ownFault, faultOf(error), hint, error);
@@ -58,14 +81,16 @@ class Attached {
   readonly #context: Context;
   readonly #api: MonitorClient;
   readonly #name: JobRef;
+  readonly #inputs: Inputs;
   readonly #done = new AbortController();
   #ended = false;
   #hasOutput = false;
 
-  constructor(context: Context, api: MonitorClient, name: JobRef) {
+  constructor(context: Context, api: MonitorClient, name: JobRef, inputs: Inputs) {
     this.#context = context;
     this.#api = api;
     this.#name = name;
+    this.#inputs = inputs;
   }
 
   async follow(): Promise<number> {
@@ -73,6 +98,9 @@ class Attached {
     const onInterrupt = (): void => void this.#stop();
     interrupted.addEventListener('abort', onInterrupt, { once: true });
     const explained = this.#explain();
+    const input = this.#input().catch((error: unknown) =>
+      this.#note(`its input is not passed on: ${faultOf(error)}`),
+    );
     try {
       const outputs = Promise.all([this.#output('stdout'), this.#output('stderr')]);
       const first = await Promise.race([this.#exit(), outputs.then(() => this.#exit())]);
@@ -84,8 +112,18 @@ class Attached {
     } finally {
       this.#done.abort();
       interrupted.removeEventListener('abort', onInterrupt);
-      await explained;
+      await Promise.all([explained, input]);
     }
+  }
+
+  async #input(): Promise<void> {
+    const { stdin, terminal } = this.#inputs;
+    if (!stdin && !terminal) return;
+    const { passInput } = await import('./run-input.ts');
+    const options = { ...this.#inputs, signal: this.#done.signal };
+    if (await passInput(this.#context, this.#api, this.#name, options)) return;
+    this.#note('it was placed again, and its input had begun: what follows would begin in the middle');
+    await this.#stop();
   }
 
   #exitAnswer: Promise<RunExit> | null = null;

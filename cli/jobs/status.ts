@@ -2,28 +2,28 @@ import type { Outcome } from '../../src/core/cell/allocation.ts';
 import { slotName } from '../../src/core/cell/ids.ts';
 import type { MonitorClient } from '../../src/clients/monitor-client.ts';
 import type { JobRef } from '../../src/clients/monitor-paths.ts';
+import { restartsText } from '../../src/core/slots/restarts.ts';
 import type { JobStatus } from '../../src/wire/api/monitor-api.ts';
 import type { Context } from '../command/context.ts';
-import { jobName, shownName } from '../names/names.ts';
-import { printAnswer } from '../output/output.ts';
+import { shownName } from '../names/names.ts';
+import { printAnswer, tableWidth } from '../output/output.ts';
 import type { Column } from '../output/table.ts';
 import { formatTable } from '../output/table.ts';
 import { ago, duration, exitText, plural } from '../output/words.ts';
 import { withJob } from '../names/find-job.ts';
-import { allocationColumns } from './ps.ts';
+import { allocationColumns, phaseText } from './ps.ts';
 
 /** Rows of ended allocations that a person can take in; `-o json` has all. */
 const OUTCOMES_SHOWN_MAX = 20;
 
 export async function status(context: Context, written: string): Promise<number> {
-  const api = await context.api();
-  const { name, answer } = await withJob(api, jobName(written, context.namespace), async (job) => {
+  const { name, answer } = await withJob(context, written, async (api, job) => {
     const found = await api.status(job);
     return isMixed(found) ? { ...found, update: await updateOf(api, job) } : found;
   });
   await printAnswer(context, answer, {
     name: shownName(name.namespace, name.job, context.namespace),
-    text: () => render(answer, context.terminal.nowMs(), name.job),
+    text: () => render(context, answer, name.job),
   });
   return 0;
 }
@@ -45,22 +45,27 @@ async function updateOf(api: MonitorClient, job: JobRef): Promise<readonly strin
   return groups.flatMap(({ group, stage, detail }) => (stage === 'updating' ? [`${group}: ${detail}`] : []));
 }
 
-function render(answer: Shown, nowMs: number, written: string): string {
+function render(context: Context, answer: Shown, written: string): string {
+  const nowMs = context.terminal.nowMs();
+  const width = tableWidth(context);
   const { summary, outcomes } = answer;
   const { counts } = summary;
   const kind = summary.oneOff ? 'one-off' : summary.type;
   const lines = [
-    `${summary.name}: ${summary.phase}  (${kind}, version ${String(summary.version)}, priority ${String(summary.precedence)})`,
+    `${summary.name}: ${phaseText(summary, nowMs)}  (${kind}, version ${String(summary.version)}, priority ${String(summary.precedence)})`,
     `  wanted ${String(counts.desired)}, placed ${String(counts.placed)}, running ${String(counts.running)}, ` +
       `complete ${String(counts.complete)}, failed ${String(counts.failed)}`,
+    ...(summary.restarts.count === 0 ? [] : [`  started again ${restartsText(summary.restarts)}`]),
     `  owner ${summary.owner ?? 'none'}, submitted ${ago(nowMs, summary.submittedAtMs)} ago`,
   ];
   for (const line of answer.update ?? []) lines.push(`  update of ${line}`);
   for (const { detail } of answer.silentHosts ?? []) lines.push(`  ${detail}`);
   const tables: string[] = [];
-  if (answer.allocations.length > 0) tables.push(formatTable(allocationColumns(nowMs), answer.allocations));
+  if (answer.allocations.length > 0)
+    tables.push(formatTable(allocationColumns(nowMs), answer.allocations, width));
   const ended = [...outcomes].sort((a, b) => b.endedAtMs - a.endedAtMs);
-  if (ended.length > 0) tables.push(formatTable(outcomeColumns(nowMs), ended.slice(0, OUTCOMES_SHOWN_MAX)));
+  if (ended.length > 0)
+    tables.push(formatTable(outcomeColumns(nowMs), ended.slice(0, OUTCOMES_SHOWN_MAX), width));
   if (ended.length > OUTCOMES_SHOWN_MAX)
     tables.push(
       `and ${plural(ended.length - OUTCOMES_SHOWN_MAX, 'earlier end')}; all: moorage status ${written} -o json\n`,

@@ -2,7 +2,6 @@ import type { JobRef } from '../../src/clients/monitor-paths.ts';
 import type { Context } from '../command/context.ts';
 import { EXIT } from '../command/exit.ts';
 import { withJob } from '../names/find-job.ts';
-import { jobName } from '../names/names.ts';
 import { printAnswer } from '../output/output.ts';
 import { readTimeout } from './timeout.ts';
 
@@ -15,12 +14,15 @@ export async function stop(
   options: { readonly wait: boolean; readonly timeout?: string },
 ): Promise<number> {
   const { terminal } = context;
-  const api = await context.api();
-  const names = jobs.map((job) => jobName(job, context.namespace));
   const stopping: JobRef[] = [];
-  for (const written of names) {
-    const { name, answer } = await withJob(api, written, (job) => api.stop(job));
+  // A name that means nothing is an error before anything is stopped.
+  for (const written of jobs) {
+    const { name } = await withJob(context, written, (asked, job) => asked.status(job));
     stopping.push(name);
+  }
+  const api = await context.api();
+  for (const name of stopping) {
+    const answer = await api.stop(name);
     await printAnswer(context, answer, { name: name.job, text: () => `${name.job} is told to stop\n` });
   }
   if (!options.wait) return EXIT.ok;

@@ -1,9 +1,8 @@
-import type { MonitorClient } from '../../src/clients/monitor-client.ts';
 import type { AllocationStatus } from '../../src/wire/api/monitor-api.ts';
 import type { AllocationUsage, CellUsage } from '../../src/wire/api/usage-api.ts';
 import type { Context } from '../command/context.ts';
 import { withJob } from '../names/find-job.ts';
-import { checkedNamespace, jobName } from '../names/names.ts';
+import { checkedNamespace } from '../names/names.ts';
 import { printList } from '../output/output.ts';
 import type { Column } from '../output/table.ts';
 import { cores, size, usedOf } from '../output/words.ts';
@@ -50,8 +49,7 @@ export async function top(
 
 async function whichOf(context: Context, job: string | undefined, everywhere: boolean) {
   if (job === undefined) return everywhere ? {} : { namespace: checkedNamespace(context.namespace) };
-  const api: MonitorClient = await context.api();
-  return (await withJob(api, jobName(job, context.namespace), (name) => api.status(name))).name;
+  return (await withJob(context, job, (api, name) => api.status(name))).name;
 }
 
 /** The largest use of CPU first. */

@@ -1,33 +1,31 @@
 import type { Shortfall } from '../../src/core/cell/resources.ts';
 import type { HostRefusal, Why, WhyGroup } from '../../src/wire/api/scheduler-api.ts';
 import type { Context } from '../command/context.ts';
-import { jobName } from '../names/names.ts';
-import { printAnswer } from '../output/output.ts';
+import { printAnswer, tableWidth } from '../output/output.ts';
 import { formatTable } from '../output/table.ts';
 import { cores, duration, gpus, plural, size } from '../output/words.ts';
 import { withJob } from '../names/find-job.ts';
 
 /** Why a job is not where it should be: one line, then which check refused how many hosts, then host by host. */
 export async function why(context: Context, written: string): Promise<number> {
-  const api = await context.api();
-  const { answer } = await withJob(api, jobName(written, context.namespace), (job) => api.why(job));
-  const text = (): string => renderWhy(answer, context.terminal.nowMs());
+  const { answer } = await withJob(context, written, (api, job) => api.why(job));
+  const text = (): string => renderWhy(answer, context.terminal.nowMs(), tableWidth(context));
   await printAnswer(context, answer, { name: answer.summary, text });
   return 0;
 }
 
-export function renderWhy(answer: Why, nowMs: number): string {
+export function renderWhy(answer: Why, nowMs: number, width: number | null = null): string {
   // A short form's only group has the job's name, and the summary may begin with it.
   const { job, summary } = answer;
   const head = summary.startsWith(`${job}: `) ? `${summary}\n` : `${job}: ${summary}\n`;
   const waiting = answer.groups.filter((group) => group.pending > 0 || !SETTLED.has(group.stage));
-  return [head, ...waiting.map((group) => renderGroup(group, nowMs))].join('\n');
+  return [head, ...waiting.map((group) => renderGroup(group, nowMs, width))].join('\n');
 }
 
 /** Stages of a group that has nothing to explain. */
 const SETTLED: ReadonlySet<string> = new Set(['running', 'complete', 'failed', 'stopped']);
 
-function renderGroup(group: WhyGroup, nowMs: number): string {
+function renderGroup(group: WhyGroup, nowMs: number, width: number | null): string {
   const next =
     group.nextTryMs === null
       ? 'next try when something that could fit changes'
@@ -42,8 +40,8 @@ function renderGroup(group: WhyGroup, nowMs: number): string {
   const nearest = group.hosts[0];
   if (nearest !== undefined) lines.push(`  nearest miss: ${nearest.host} ${missing(nearest)}`);
   const parts = [`${lines.join('\n')}\n`];
-  if (group.refusals.length > 0) parts.push(formatTable(REFUSALS, group.refusals));
-  if (group.hosts.length > 0) parts.push(formatTable(HOSTS, group.hosts));
+  if (group.refusals.length > 0) parts.push(formatTable(REFUSALS, group.refusals, width));
+  if (group.hosts.length > 0) parts.push(formatTable(HOSTS, group.hosts, width));
   const refusing = group.refusals.reduce((sum, refusal) => sum + refusal.hosts, 0);
   const left = refusing - group.hosts.length;
   if (left > 0) parts.push(`and ${plural(left, 'more host')} that cannot take it\n`);
@@ -51,7 +49,13 @@ function renderGroup(group: WhyGroup, nowMs: number): string {
 }
 
 /** Every host that refuses is counted once, at the first check that it fails. */
-function fitting({ hostsTotal, refusals }: WhyGroup): string {
+function fitting({ hostsTotal, refusals, gang, fits: count }: WhyGroup): string {
+  // Hosts that take one say nothing of a gang.
+  if (gang === true && count !== undefined)
+    return (
+      `${String(count.now)} of ${String(count.pending)} fit at once now, ` +
+      `${String(count.whenEmpty)} of ${String(count.count)} when nothing else runs`
+    );
   const fits = hostsTotal - refusals.reduce((sum, refusal) => sum + refusal.hosts, 0);
   const hosts = plural(hostsTotal, 'host');
   if (fits === 0) return `none of ${hosts} fits now`;

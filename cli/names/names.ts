@@ -1,7 +1,7 @@
 /**
- * Which job or allocation a typed name means. This file splits `namespace/job` and checks both parts; `find-job.ts` finds the
- * job by its name or by the beginning of it, `find-allocation.ts` the allocation by `web[2]`, by a job that has only one, or by
- * its id.
+ * Which job or allocation a typed name means; all verbs ask here. This file splits `namespace/job` and checks both parts;
+ * `find-job.ts` finds the job by its name, by the name that a one-off run was given, or by the beginning of a name;
+ * `find-part.ts` a part of it by `web[2]` or by an allocation's id, `find-allocation.ts` the one allocation that is placed there.
  */
 import type { JobRef } from '../../src/clients/monitor-paths.ts';
 import { isId } from '../../src/core/cell/ids.ts';

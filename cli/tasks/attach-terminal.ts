@@ -7,6 +7,7 @@ import type { MonitorClient } from '../../src/clients/monitor-client.ts';
 import type { AttachEnd } from '../../src/wire/api/attach-frames.ts';
 import type { Context } from '../command/context.ts';
 import { EXIT, signalCode } from '../command/exit.ts';
+import { noInput, rawTerminal, readInput } from './own-input.ts';
 
 export interface AttachOptions {
   /** `free`: this terminal is the input unless another client holds it. `take`: it takes the input over. */
@@ -64,42 +65,6 @@ function codeOf({ exit, execErrno }: AttachEnd): number {
 /** A slow reader of our output slows the host down, through every buffer in between. */
 async function write(stream: NodeJS.WriteStream, bytes: Uint8Array): Promise<void> {
   if (!stream.write(bytes)) await once(stream, 'drain');
-}
-
-function readInput(session: AttachSession): () => void {
-  const { stdin } = process;
-  const take = (chunk: Buffer): void => {
-    stdin.pause();
-    void session.write(chunk).then(() => stdin.resume());
-  };
-  const end = (): void => session.endInput();
-  stdin.on('data', take);
-  stdin.once('end', end);
-  return () => {
-    stdin.off('data', take);
-    stdin.off('end', end);
-    stdin.pause();
-    stdin.unref();
-  };
-}
-
-function noInput(session: AttachSession): () => void {
-  session.endInput();
-  return () => undefined;
-}
-
-function rawTerminal(session: AttachSession): () => void {
-  const { stdin, stdout } = process;
-  const resize = (): void => session.resize(stdout.rows, stdout.columns);
-  if (stdout.isTTY) {
-    resize();
-    stdout.on('resize', resize);
-  }
-  if (stdin.isTTY) stdin.setRawMode(true);
-  return () => {
-    stdout.off('resize', resize);
-    if (stdin.isTTY) stdin.setRawMode(false);
-  };
 }
 
 /** The first Ctrl-C is for what runs there; some time after it we leave whatever happens. */

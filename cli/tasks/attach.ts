@@ -12,7 +12,7 @@ export interface AttachFlags {
 /** Joins this terminal to a task that runs. Its end is ours; leaving it ends nothing. @returns its exit code */
 export async function attach(context: Context, written: string, options: AttachFlags): Promise<number> {
   const api = await context.api();
-  const allocation = await findAllocation(context, api, written);
+  const allocation = await findAllocation(context, written);
   const { task, stdin, take } = options;
   if (take && !stdin)
     throw usageError('--take is for who types, and --no-stdin for who does not', 'moorage attach --help');

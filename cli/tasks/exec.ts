@@ -19,7 +19,7 @@ export async function exec(
   options: ExecOptions,
 ): Promise<number> {
   const api = await context.api();
-  const allocation = await findAllocation(context, api, written);
+  const allocation = await findAllocation(context, written);
   // Chosen before the call: a second delivery, by us or at another monitor, runs nothing more.
   const commandId = randomUUID();
   const { interactive, tty, task } = options;

@@ -7,8 +7,8 @@ import type { JobStatus } from '../../src/wire/api/monitor-api.ts';
 import { ProblemError } from '../../src/wire/api/problem.ts';
 import type { Context } from '../command/context.ts';
 import { usageError } from '../command/exit.ts';
-import { withJob } from '../names/find-job.ts';
-import { jobName } from '../names/names.ts';
+import { endWithReader } from '../command/reader-gone.ts';
+import { findPart } from '../names/find-part.ts';
 import { colouredName } from '../output/colour.ts';
 import { relay } from './relay.ts';
 
@@ -35,17 +35,14 @@ const STREAMS_MAX = 64;
 
 /** The output of a job's allocations, merged by line with their names, the ended ones included. */
 export async function logs(context: Context, written: string, options: LogsOptions): Promise<number> {
-  // As the lines of this verb and `ps` name them: `web[2]`, `shop.web[2]`.
-  const slot = /^([^.]+)(?:\.(.+))?\[(\d+)\]$/.exec(written);
   const { stream, group, index, allocation, task } = options;
   const streamOption = stream === undefined ? {} : { stream: streamOf(stream) };
-  const query = { ...only({ group: group ?? slot?.[2], allocation, task, index: index ?? slot?.[3] }) };
+  const { name, status, ...part } = await findPart(context, written);
+  const query = { ...part, ...only({ group, allocation, task, index }) };
+  checkNames(status, query, options.follow);
   const api = await context.api();
-  const { name, answer } = await withJob(api, jobName(slot?.[1] ?? written, context.namespace), (job) =>
-    api.status(job),
-  );
-  checkNames(answer, query, options.follow);
   const signal = context.interrupted;
+  if (options.follow) endWithReader();
   await followLogs(context, api, name, { follow: options.follow, ...streamOption, query, signal });
   return 0;
 }

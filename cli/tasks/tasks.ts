@@ -4,7 +4,7 @@
  * - `logs.ts` prints the output of a job's allocations, merged by line; `run` of `cli/jobs` follows a job with it.
  * - `relay.ts` reads one output stream byte by byte, over an outage of the monitors; `logs` and one-off runs use it.
  * - `exec.ts` starts a command inside an allocation, `attach.ts` joins a task that runs there.
- * - `attach-terminal.ts` connects both of them with this terminal.
+ * - `attach-terminal.ts` connects both of them with this terminal; `own-input.ts` reads what is typed here or piped in.
  * - `cp/` copies files and folders in and out.
  */
 import type { Command } from 'commander';

@@ -2,6 +2,7 @@
  * Verbs about the program itself. Each loads its file when it is called:
  *
  * - `completion.ts` prints a completion script for bash, zsh or fish.
+ * - `doctor.ts` looks whether this machine has what a cell needs; `machine-checks.ts` are its checks.
  * - `fail-points.ts` lists the names that `MOORAGE_FAILPOINT` takes.
  * - `version.ts` prints the version of this program and of the monitor.
  */
@@ -17,6 +18,13 @@ export function addToolVerbs(program: Command, { run }: ProgramInput): void {
         const verbs = program.commands.map((command) => command.name());
         return (await import('./completion.ts')).completion(context, shell, verbs);
       }),
+  );
+  cellVerb(
+    program,
+    'doctor',
+    'what this machine lacks for a cell, and the remedy; exit code 1 when it cannot do',
+  ).action((options: GlobalOptions) =>
+    run(options, async (context) => (await import('./doctor.ts')).doctor(context)),
   );
   program
     .command('fail-points')

@@ -22,7 +22,7 @@ export async function cp(
   const [api, channels] = [await context.api(), await context.channels()];
   const place = async (written: { name: string; path: string }): Promise<AllocationPath> => ({
     ...{ api, channels, path: written.path, ...options },
-    allocation: await findAllocation(context, api, written.name),
+    allocation: await findAllocation(context, written.name),
   });
   if (source !== null) await copyOut(context, await place(source), to);
   else if (target !== null) await copyIn(context, from, await place(target));

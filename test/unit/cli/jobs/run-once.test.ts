@@ -8,7 +8,7 @@ import { FakeHttp, fakeContext } from '../fakes.ts';
 
 const A = 'http://a';
 const B = 'http://b';
-const options = { env: [], constraint: [], detach: false };
+const options = { env: [], constraint: [], detach: false, interactive: false, tty: false, stdin: true };
 
 const ENDED: RunExit = { state: 'failed', exit: { code: 7 }, reason: 'exit 7', host: 'h1', allocation: 'x' };
 

@@ -1,23 +1,25 @@
 import { expect, test } from 'vitest';
 import { EXIT } from '../../../../cli/command/exit.ts';
 import { withJob } from '../../../../cli/names/find-job.ts';
-import { jobName } from '../../../../cli/names/names.ts';
 import { FakeHttp, fakeContext } from '../fakes.ts';
 
 const A = 'http://a';
 
-/** A cell with jobs of these names. */
-function cellOf(...names: readonly string[]) {
+/** A cell with jobs of these names; those with `*` are one-off runs. */
+function cellOf(...written: readonly string[]) {
+  const names = written.map((name) => name.replace('*', ''));
+  const jobs = names.map((name, n) => ({ name, oneOff: written[n]?.endsWith('*') }));
   const http = new FakeHttp({
     [A]: (_call, path) => {
-      if (path.startsWith('/v1/jobs?')) return { body: { jobs: names.map((name) => ({ name })) } };
+      if (path.startsWith('/v1/jobs?')) return { body: { jobs } };
       const job = path.split('/').at(-1) ?? '';
       if (names.includes(job)) return { body: { summary: { name: job } } };
       return { status: 404, body: { code: 'no-such-job', detail: 'there is none' } };
     },
   });
-  const { api } = fakeContext(http, [A]);
-  return (written: string) => withJob(api, jobName(written, 'default'), (name) => api.status(name));
+  const { context, terminal } = fakeContext(http, [A]);
+  const find = (name: string) => withJob(context, name, (api, job) => api.status(job));
+  return Object.assign(find, { terminal });
 }
 
 test('a whole name wins over the names that it begins', async () => {
@@ -42,4 +44,26 @@ test('the beginning of several names lists them, and does nothing', async () => 
 
 test('the beginning of none names what is near', async () => {
   await expect(cellOf('storefront')('sotrefront')).rejects.toThrow(/did you mean "storefront"/);
+});
+
+test('issue 28: a run is found by the name that it was given, though other names begin so, and says which', async () => {
+  const find = cellOf('later-d4k24107*', 'later-on', 'later-x-12345678*');
+  expect((await find('later')).name.job).toBe('later-d4k24107');
+  expect(find.terminal.stderr).toBe('moorage: "later" is later-d4k24107\n');
+});
+
+test('issue 28: a name in full says nothing about a choice', async () => {
+  const find = cellOf('web', 'web-12345678*');
+  expect((await find('web')).name.job).toBe('web');
+  expect(find.terminal.stderr).toBe('');
+});
+
+test('issue 28: two runs of one given name are listed', async () => {
+  await expect(cellOf('a-d4k24107*', 'a-d4k24108*')('a')).rejects.toMatchObject({
+    message: '"a" may be any of 2 jobs: a-d4k24107, a-d4k24108',
+  });
+});
+
+test('issue 28: a slip in the name that a run was given names it', async () => {
+  await expect(cellOf('storefront-d4k24107*')('sotrefront')).rejects.toThrow(/did you mean "storefront"/);
 });

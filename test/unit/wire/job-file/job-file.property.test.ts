@@ -52,6 +52,8 @@ const task = fc.record(
       { requiredKeys: [] },
     ),
     stop: fc.record({ signal: fc.constantFrom('SIGTERM', 'SIGINT'), grace: duration }, { requiredKeys: [] }),
+    stdin: fc.boolean(),
+    terminal: fc.boolean(),
   },
   { requiredKeys: ['command'] },
 );
