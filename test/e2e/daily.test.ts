@@ -5,6 +5,8 @@ import type { AddressInfo } from 'node:net';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { nodeClient } from '../../src/adapters/http/node-client.ts';
+import { openCredentials } from '../../src/adapters/pki/credentials.ts';
 import type { DevCellProcess } from '../support/cli.ts';
 import { CLI, ended, runCli, startCli, startDevCell, testFolder } from '../support/cli.ts';
 
@@ -27,19 +29,20 @@ const monitor = (): string => cell.file.monitors[0] ?? '';
 
 describe('one-off runs through the API', () => {
   it('issue 28: without a type it runs once and ends; another type is refused', async () => {
-    const post = (body: unknown) =>
-      fetch(`${monitor()}/v1/runs`, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json', 'idempotency-key': crypto.randomUUID() },
-        body: JSON.stringify(body),
-      });
+    const http = nodeClient(openCredentials(cell.file.credentials ?? '', null));
+    const timeoutMs = 60_000;
+    const post = (body: unknown) => {
+      const headers = { 'idempotency-key': crypto.randomUUID() };
+      return http.call({ method: 'POST', url: `${monitor()}/v1/runs`, headers, body, timeoutMs });
+    };
     const made = await post({ name: 'untyped', command: ['true'] });
-    const { job } = (await made.json()) as { job: string };
-    const exit = await fetch(`${monitor()}/v1/jobs/default/${job}/exit?waitMs=30000`);
-    expect(await exit.json()).toMatchObject({ state: 'complete', exit: { code: 0 } });
+    const { job } = made.body as { job: string };
+    const url = `${monitor()}/v1/jobs/default/${job}/exit?waitMs=30000`;
+    const exit = await http.call({ method: 'GET', url, timeoutMs });
+    expect(exit.body).toMatchObject({ state: 'complete', exit: { code: 0 } });
     const refused = await post({ name: 'typed', type: 'service', command: ['true'] });
-    expect(refused.status).toBe(400);
-    expect(await refused.json()).toMatchObject({ path: 'type', code: 'bad-job' });
+    expect(refused).toMatchObject({ status: 400, body: { path: 'type', code: 'bad-job' } });
+    await http.close();
   });
 });
 
