@@ -33,6 +33,8 @@ export interface LocalCellOptions {
   /** Without TLS and certificates: to measure what they cost. */
   readonly plain?: boolean;
   readonly steps: Steps;
+  /** Flags of Node for each role. */
+  readonly nodeFlags?: readonly string[];
   /** The store or a role ended by itself, or was started again. */
   readonly onEvent: (line: string) => void;
 }
@@ -71,6 +73,7 @@ export class LocalCell {
     this.processes = new ProcessGroup({
       cliPath: CLI_PATH,
       logFolder: this.folder.logs,
+      nodeFlags: options.nodeFlags ?? [],
       onEvent: options.onEvent,
     });
   }

@@ -14,6 +14,8 @@ export interface ProcessGroupOptions {
   /** The built command line: `dist/cli/main.js`. */
   readonly cliPath: string;
   readonly logFolder: string;
+  /** Flags of Node for each process. */
+  readonly nodeFlags?: readonly string[];
   /** A process of the group ended by itself, or was started again. */
   readonly onEvent?: (text: string) => void;
 }
@@ -39,14 +41,14 @@ export class ProcessGroup {
 
   /** @throws when its first process ends or stays silent before its ready line; the message ends with the last lines of its log */
   async start(name: string, args: readonly string[], options: StartOptions = {}): Promise<RunningProcess> {
-    const { cliPath, logFolder, onEvent } = this.#options;
+    const { cliPath, logFolder, nodeFlags = [], onEvent } = this.#options;
     const logFile = join(logFolder, `${name}.log`);
     const member = new KeptProcess<ReadyLine>({
       ...{ name, logFile, keepUp: options.keepUp === true },
       launch: (earlier) =>
         new RoleProcess({
           ...{ name, logFile, env: options.env ?? {} },
-          args: [cliPath, ...(earlier === null ? args : atAddress(args, earlier.address))],
+          args: [...nodeFlags, cliPath, ...(earlier === null ? args : atAddress(args, earlier.address))],
         }),
       onEvent: (text) => onEvent?.(text),
     });
