@@ -1,3 +1,4 @@
+import type { Allowance } from '../src/core/host/allowances.ts';
 import type { Host } from '../src/core/host/host.ts';
 import type { AllocationTable } from './allocations/allocation-table.ts';
 import type { OciRuntimeName } from './drivers/oci-runtime.ts';
@@ -6,6 +7,7 @@ import type { Admission } from './orders/admission.ts';
 import type { InputHolders } from './io/input-holders.ts';
 import type { Journal } from './state/journal.ts';
 import type { Leases } from './leases/leases.ts';
+import type { UserRange } from './leases/task-users.ts';
 import type { Orphans } from './recovery/orphans.ts';
 import type { ShimLinks } from './io/shim-links.ts';
 import type { Signals } from './io/signals.ts';
@@ -25,6 +27,12 @@ export interface AgentSettings extends Omit<TaskSettings, 'stateId'> {
   readonly addresses: readonly string[];
   /** How long a port or an address rests after it was freed, while there is another one. */
   readonly leaseRestMs: number;
+  /** Users for tasks; absent: a range that follows from the state folder's id. */
+  readonly taskUids?: UserRange;
+  /** The compiled shim, when this agent may give tasks users of their own. */
+  readonly shim?: string;
+  /** What a task may ask beyond being a stranger here. Default: what all hosts allow. */
+  readonly allow?: readonly Allowance[];
   /** Control group under which those of tasks are made; absent: the root of each hierarchy. */
   readonly cgroupParent?: string;
   /** Container runtimes to try, the best first. Default: all that are known. */

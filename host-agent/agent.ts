@@ -43,12 +43,15 @@ import { Journal } from './state/journal.ts';
 import { LeakWatch } from './leaks/leaks.ts';
 import { MemoryGuard } from './pressure/pressure.ts';
 import { Leases } from './leases/leases.ts';
+import type { UserRange } from './leases/task-users.ts';
+import { ownRange } from './leases/task-users.ts';
 import { Orphans } from './recovery/orphans.ts';
 import type { AgentPorts } from './ports.ts';
 import { PRESSURE, pressureAttributes, pressureOf } from './pressure/memory-pressure.ts';
 import { ReportFeed } from './allocations/report-feed.ts';
 import { ShimLinks } from './io/shim-links.ts';
 import { Signals } from './io/signals.ts';
+import { policyAttributes } from './orders/policy.ts';
 import { startAllocation } from './orders/orders.ts';
 import { StateDisk } from './state/state-disk.ts';
 import { openStateFolder, saveIncarnation } from './state/state.ts';
@@ -88,10 +91,11 @@ export class HostAgent {
     const host = (): Host => this.#host;
     const feed = new ReportFeed(opened.host.id, opened.host.incarnation);
     const { addresses, leaseRestMs: restMs } = settings;
-    const leases = new Leases(ports, { addresses, restMs, portRange: () => this.#host.portRange });
+    const users = ports.tools.isolation.user ? opened.users : null;
+    const leases = new Leases(ports, { addresses, restMs, users, portRange: () => this.#host.portRange });
     const freePorts = (run: AllocationRun): void => {
       leases
-        .release(run.allocation, run.spec.addresses ?? [])
+        .release(run.allocation, run.spec)
         // The watch for leaks tries again.
         .catch((error: unknown) => ports.log.warn({ error }, 'a port is still leased'));
     };
@@ -138,14 +142,19 @@ export class HostAgent {
     try {
       const journal = await Journal.open(plain);
       const owner = `${facts.id}.${stateId}`;
-      const { cgroupParent = '', artifactBytesMax, ociRuntimes } = settings;
-      const options = { owner, cgroupParent, artifactBytesMax, ...(ociRuntimes && { ociRuntimes }) };
+      const { cgroupParent = '', artifactBytesMax, ociRuntimes, shim = null } = settings;
+      const users = settings.taskUids ?? ownRange(crypto.digest(stateId));
+      const own = { shim, uid: users.first, ...(ociRuntimes && { ociRuntimes }) };
+      const options = { owner, cgroupParent, artifactBytesMax, ...own };
       const tools = await TaskTools.open(plain, options);
       const ports: TaskPorts = { ...plain, tools };
       const pressed = pressureAttributes(await pressureOf(plain.cgroups));
-      const attributes = { ...tools.attributes, ...pressed, ...facts.attributes };
+      const allowed = policyAttributes(settings.allow, tools.isolation);
+      const attributes = { ...tools.attributes, ...pressed, ...facts.attributes, ...allowed };
       const host: Host = { ...facts, attributes, bootId: ports.processes.bootId, incarnation };
-      const agent = new HostAgent(ports, crypto, settings, { stateId, disk, journal, host, release });
+      const agent = new HostAgent(ports, crypto, settings, {
+        ...{ stateId, disk, journal, host, release, users },
+      });
       await disk.look();
       await agent.#context.leases.open();
       agent.#stopEvents = await adoptAll(agent.#context);
@@ -349,5 +358,6 @@ interface Opened {
   readonly disk: StateDisk;
   readonly journal: Journal;
   readonly host: Host;
+  readonly users: UserRange;
   readonly release: () => Promise<void>;
 }

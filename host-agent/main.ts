@@ -16,6 +16,7 @@ import { systemFailures } from '../src/adapters/system/fail-points.ts';
 import { promMetrics } from '../src/adapters/telemetry/metrics.ts';
 import { readPinnedKeys } from '../src/adapters/tickets/key-files.ts';
 import { ticketVerifier } from '../src/adapters/tickets/tickets.ts';
+import type { Allowance } from '../src/core/host/allowances.ts';
 import type { PortRange } from '../src/core/host/host.ts';
 import { cellKeys } from '../src/core/cell/keys.ts';
 import type { Resources } from '../src/core/cell/resources.ts';
@@ -33,6 +34,7 @@ import { AGENT_SETTINGS, ALIVE_TTL_MS, PORT_RANGE, reservedOf } from './defaults
 import type { AgentSettings } from './agent-context.ts';
 import type { OciRuntimeName } from './drivers/oci-runtime.ts';
 import { makeShimGroups } from './limits/shim-groups.ts';
+import type { UserRange } from './leases/task-users.ts';
 import type { AgentPorts } from './ports.ts';
 import { Registrar } from './api/registration.ts';
 import type { PeriodicTaskOptions } from './api/periodic-tasks.ts';
@@ -79,6 +81,10 @@ export interface AgentOptions {
   readonly cgroupParent?: string;
   /** The only container runtime to use. Default: the first that works. */
   readonly ociRuntime?: OciRuntimeName;
+  /** User ids for tasks, one for each allocation, that nobody else on this machine has. Default: a range far up. */
+  readonly taskUids?: UserRange;
+  /** What tasks may ask beyond being strangers here. Default: what all hosts allow. */
+  readonly allow?: readonly Allowance[];
   readonly settings?: Partial<AgentSettings>;
   readonly rounds?: Partial<PeriodicTaskOptions>;
   /** Instead of etcd. */
@@ -148,7 +154,8 @@ export async function runAgent(options: AgentOptions): Promise<RunningAgent> {
   };
   // As with groups: the plain shim would need a program between itself and the task.
   const oomScore = shim.kind === 'native' ? ownOomScore() : OOM_SCORE_MAX;
-  const settings = { oomScore, ...settingsOf(options) };
+  const root = process.getuid?.() === 0 && shim.kind === 'native';
+  const settings = { oomScore, ...settingsOf(options, root ? shim.path : null) };
   const closers: (() => Promise<unknown> | void)[] = [() => ports.processes.close(), () => files.close()];
   if (options.store === undefined) closers.unshift(() => store.close());
   const closeAll = async (): Promise<void> => {
@@ -253,19 +260,23 @@ async function factsOf(options: AgentOptions): Promise<HostFacts> {
   };
 }
 
-function settingsOf(options: AgentOptions): AgentSettings {
+/** @param shim the compiled one, when tasks can be strangers */
+function settingsOf(options: AgentOptions, shim: string | null): AgentSettings {
   // A mark that the tests look for afterwards: what carries it and is still there was left behind.
-  const ours = ['PATH', 'MOORAGE_TEST_RUN'].flatMap((name) => {
+  const ours = [...(shim === null ? ['PATH'] : []), 'MOORAGE_TEST_RUN'].flatMap((name) => {
     const value = process.env[name];
     return value === undefined ? [] : [[name, value] as const];
   });
   const hostEnv = { ...AGENT_SETTINGS.hostEnv, ...Object.fromEntries(ours) };
-  const { cgroupParent, ociRuntime, addresses = [] } = options;
+  const { cgroupParent, ociRuntime, addresses = [], taskUids, allow } = options;
   return {
     ...AGENT_SETTINGS,
     ...{ hostEnv, addresses },
     ...(cgroupParent === undefined ? {} : { cgroupParent }),
     ...(ociRuntime === undefined ? {} : { ociRuntimes: [ociRuntime] }),
+    ...(taskUids === undefined ? {} : { taskUids }),
+    ...(allow === undefined ? {} : { allow }),
+    ...(shim === null ? {} : { shim }),
     ...options.settings,
   };
 }

@@ -42,25 +42,30 @@ const WIDE: readonly Column<HostStatus>[] = [
   { title: 'ATTRIBUTES', cell: attributesOf },
 ];
 
-const LIMITS = 'limits.';
+/** Attributes that say how a host holds its tasks: to limits, and apart from each other. */
+const HOLDS = ['limits.', 'isolation.'];
 
 /**
- * Limits that the kernel does not enforce, such as `cpu,disk (watched)`. `watched`: a task over its limit is ended when the
- * agent notices. Unknown when the host reports no limits.
+ * What the host does not hold its tasks to, such as `cpu,disk (watched),user`. `watched`: a task over its limit is ended when
+ * the agent notices. Unknown when the host reports nothing of it.
  */
 function notEnforced({ host }: HostStatus): string {
-  const limits = Object.entries(host.attributes).filter(([name]) => name.startsWith(LIMITS));
-  if (limits.length === 0) return '?';
-  const weak = limits.filter(([, how]) => how === 'none' || how === 'watched');
+  const held = Object.entries(host.attributes).filter(([name]) => isHeld(name));
+  if (held.length === 0) return '?';
+  const weak = held.filter(([, how]) => how === 'none' || how === 'watched');
   const names = weak.map(
-    ([name, how]) => `${name.slice(LIMITS.length)}${how === 'watched' ? ' (watched)' : ''}`,
+    ([name, how]) => `${name.slice(name.indexOf('.') + 1)}${how === 'watched' ? ' (watched)' : ''}`,
   );
   return names.sort().join(',');
 }
 
+function isHeld(attribute: string): boolean {
+  return HOLDS.some((prefix) => attribute.startsWith(prefix));
+}
+
 function attributesOf({ host }: HostStatus): string {
   return Object.entries(host.attributes)
-    .filter(([name]) => !name.startsWith(LIMITS))
+    .filter(([name]) => !isHeld(name))
     .map(([name, value]) => `${name}=${value}`)
     .sort()
     .join(',');

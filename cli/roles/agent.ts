@@ -1,8 +1,11 @@
 import { resolve } from 'node:path';
 import type { OciRuntimeName } from '../../host-agent/drivers/oci-runtime.ts';
 import { OCI_RUNTIMES } from '../../host-agent/drivers/oci-runtime.ts';
+import type { UserRange } from '../../host-agent/leases/task-users.ts';
 import type { AgentOptions } from '../../host-agent/main.ts';
 import { runAgent, verifierOf } from '../../host-agent/main.ts';
+import type { Allowance } from '../../src/core/host/allowances.ts';
+import { ALLOWANCES } from '../../src/core/host/allowances.ts';
 import type { Resources } from '../../src/core/cell/resources.ts';
 import { readCpu, readDisk, readMemory } from '../../src/wire/values/units.ts';
 import type { Context } from '../command/context.ts';
@@ -26,6 +29,8 @@ export interface AgentFlags extends RoleFlags {
   readonly cgroupParent?: string;
   readonly ociRuntime?: string;
   readonly artifactSource: readonly string[];
+  readonly taskUids?: string;
+  readonly allow: readonly string[];
   readonly stopTasksOnExit?: boolean;
 }
 
@@ -50,6 +55,8 @@ export function serveAgent(context: Context, flags: AgentFlags): Promise<number>
     ...(flags.artifactSource.length === 0 ? {} : { artifactSources: flags.artifactSource }),
     ...(flags.cgroupParent === undefined ? {} : { cgroupParent: readGroup(flags.cgroupParent) }),
     ...(flags.ociRuntime === undefined ? {} : { ociRuntime: readRuntime(flags.ociRuntime) }),
+    ...(flags.taskUids === undefined ? {} : { taskUids: readUids(flags.taskUids) }),
+    ...(flags.allow.length === 0 ? {} : { allow: readAllowances(flags.allow) }),
     stopTasksOnExit: flags.stopTasksOnExit ?? false,
   };
   const check = (): Promise<unknown> => verifierOf(options);
@@ -65,6 +72,26 @@ function readGroup(text: string): string {
       'moorage agent --cgroup-parent system.slice/moorage-agent.service',
     );
   return group;
+}
+
+/** Of the system's own users, below, none may be a task's; the largest number means "no change" to the kernel. */
+const [UID_MIN, UID_MAX] = [1_000, 4_294_967_294];
+
+function readUids(text: string): UserRange {
+  const parts = /^(\d{1,10})-(\d{1,10})$/.exec(text);
+  const [first, last] = [Number(parts?.[1]), Number(parts?.[2])];
+  if (parts !== null && first >= UID_MIN && last <= UID_MAX && first <= last)
+    return { first, count: last - first + 1 };
+  throw usageError(
+    `--task-uids ${text}: write them as FIRST-LAST, from ${String(UID_MIN)} to ${String(UID_MAX)}`,
+    '--task-uids 1900000000-1900016383',
+  );
+}
+
+function readAllowances(texts: readonly string[]): readonly Allowance[] {
+  const unknown = texts.find((text) => text !== 'nothing' && !ALLOWANCES.some((one) => one === text));
+  if (unknown === undefined) return ALLOWANCES.filter((one) => texts.includes(one));
+  throw usageError(`--allow ${unknown}: name ${ALLOWANCES.join(', ')} or nothing`, 'moorage agent --help');
 }
 
 function readRuntime(text: string): OciRuntimeName {

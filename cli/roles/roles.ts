@@ -39,6 +39,11 @@ export function addRoleVerbs(program: Command, { run }: ProgramInput): void {
     .option('--artifact-source <prefix>', 'artifacts come from there only; may be repeated', collect, [])
     .option('--cgroup-parent <group>', 'makes the control groups of tasks under this one')
     .option('--oci-runtime <name>', 'crun or runc; without it the first that works')
+    .option(
+      '--task-uids <first-last>',
+      'users of this host for tasks, one for each allocation (default: a range far up)',
+    )
+    .option('--allow <what>', 'what tasks may ask beyond being strangers; may be repeated', collect, [])
     .option('--stop-tasks-on-exit', 'tasks end with the agent; without it they run on')
     .action((flags: AgentFlags) =>
       run({}, async (context) => (await import('./agent.ts')).serveAgent(context, flags)),

@@ -3,7 +3,7 @@
  * (`task-limits.ts`, `../limits/`), fetch and unpack its files (`task-files.ts`, `artifact-cache.ts`, `unpacked.ts`,
  * `derived-folders.ts`), and let the driver of its kind prepare the launch. `task-driver.ts` is what a driver must do:
  *
- * - `exec.ts`: a plain process
+ * - `exec.ts`: a plain process; `isolation.ts` makes it a stranger on its host
  * - `sandbox.ts`: bubblewrap around it; `toolbox.ts` finds the programs of the host
  * - `oci.ts`: a container of an unpacked image (`images.ts`), by crun or runc (`oci-runtime.ts`); `oci-bundle.ts` writes the
  *   bundle, `oci-config.ts` its configuration, `denied-calls.ts` the system calls that it refuses
@@ -18,6 +18,8 @@ import { LIMITED, NO_LIMITS } from '../limits/limits.ts';
 import type { AgentPorts } from '../ports.ts';
 import { ArtifactCache } from './artifact-cache.ts';
 import { execDriver } from './exec.ts';
+import type { Isolation } from './isolation.ts';
+import { isolationAttributes, tryIsolation } from './isolation.ts';
 import { Images } from './images.ts';
 import { OciDriver } from './oci.ts';
 import type { OciRuntimeName } from './oci-runtime.ts';
@@ -47,6 +49,10 @@ export interface ToolsOptions {
   readonly artifactBytesMax: number;
   /** Container runtimes to try, the best first. Default: all. */
   readonly ociRuntimes?: readonly OciRuntimeName[];
+  /** The compiled shim, of an agent that may give tasks users of their own; null: it may not. */
+  readonly shim: string | null;
+  /** One of these users. */
+  readonly uid: number;
 }
 
 const LOOK_MS = 10_000;
@@ -58,6 +64,7 @@ interface FoundDrivers {
 }
 
 interface Parts {
+  readonly isolation: Isolation;
   readonly limits: LimitsDriver;
   readonly found: FoundDrivers;
   readonly cache: ArtifactCache | null;
@@ -69,10 +76,12 @@ export class TaskTools {
   /** What the host can do, for constraints: `driver.*`; and what it holds tasks to: `limits.*`. */
   readonly attributes: Readonly<Record<string, string>>;
   readonly limits: LimitsDriver;
+  readonly isolation: Isolation;
   readonly #parts: Parts;
 
   private constructor(parts: Parts, attributes: Readonly<Record<string, string>>) {
     this.limits = parts.limits;
+    this.isolation = parts.isolation;
     this.#parts = parts;
     this.attributes = attributes;
   }
@@ -90,14 +99,18 @@ export class TaskTools {
         : new ArtifactCache(ports, ports.artifacts, options.artifactBytesMax);
     await cache?.open();
     const found: FoundDrivers = { drivers: new Map(), missing: new Map() };
-    const files = await openDrivers({ ports, cache, options }, found);
+    const isolation = await tryIsolation(ports, options.shim, options.uid);
+    const files = await openDrivers({ ports, cache, options, isolation }, found);
     for (const [driver, why] of found.missing)
       log.info({ driver, why }, 'tasks of a driver cannot be run here');
     const attributes: Record<string, string> = {};
     for (const driver of found.drivers.values()) Object.assign(attributes, driver.attributes);
     // A host whose tasks are only pretended has nothing to hold.
-    if (cgroups !== undefined) Object.assign(attributes, limitAttributes(limits), await diskAttribute(ports));
-    return new TaskTools({ limits, found, cache, files }, attributes);
+    if (cgroups !== undefined) {
+      Object.assign(attributes, limitAttributes(limits), await diskAttribute(ports));
+      Object.assign(attributes, isolationAttributes(isolation));
+    }
+    return new TaskTools({ isolation, limits, found, cache, files }, attributes);
   }
 
   /** Ends what is under way for tasks that have not begun. Tasks run on. */
@@ -194,16 +207,17 @@ interface Opening {
   readonly ports: AgentPorts;
   readonly cache: ArtifactCache | null;
   readonly options: ToolsOptions;
+  readonly isolation: Isolation;
 }
 
 /** Those that work on this machine, into `found`. @returns what brings the files of their tasks */
 async function openDrivers(
-  { ports, cache, options }: Opening,
+  { ports, cache, options, isolation }: Opening,
   found: FoundDrivers,
 ): Promise<TaskFiles | null> {
   const { cgroups, commands, disk } = ports;
   if (commands === undefined || cache === null) {
-    found.drivers.set('exec', execDriver(commands, disk, null));
+    found.drivers.set('exec', execDriver({ commands, disk, files: null, isolation }));
     return null;
   }
   const mounts = (await cgroups?.mounts()) ?? [];
@@ -217,7 +231,7 @@ async function openDrivers(
   const owners = typeof runtime !== 'string' && runtime.rootless === null;
   const images = new Images(commands, disk, cache, owners);
   const files = new TaskFiles(disk, cache, unpackedFiles(commands, disk, cache), images);
-  found.drivers.set('exec', execDriver(commands, disk, files));
+  found.drivers.set('exec', execDriver({ commands, disk, files, isolation }));
   const sandbox = await openSandbox(commands, disk, files);
   if (sandbox !== null) found.drivers.set('sandbox', sandbox);
   else

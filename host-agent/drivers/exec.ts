@@ -1,35 +1,62 @@
 import type { Commands } from '../../src/ports/commands.ts';
 import type { Disk } from '../../src/ports/disk.ts';
-import type { TaskDriver } from './task-driver.ts';
+import type { Isolation } from './isolation.ts';
+import { asStranger } from './isolation.ts';
+import type { AttemptOrder, TaskDriver } from './task-driver.ts';
 import { PrepareError } from './task-driver.ts';
 import type { TaskFiles } from './task-files.ts';
 import { artifactEnv } from './task-files.ts';
 
 const COPY_MS = 600_000;
 
+export interface ExecParts {
+  readonly commands: Commands | undefined;
+  readonly disk: Disk;
+  readonly files: TaskFiles | null;
+  readonly isolation: Isolation;
+}
+
 /**
- * A process of the host, held to its limits where the kernel gives them. It could write to anything that its host lets it
- * see, so it gets its artifacts as copies of its own.
+ * A process of the host, held to its limits where the kernel gives them, and a stranger there where the agent may make it
+ * one. It could write to anything that its host lets it see, so its artifacts are copies.
  */
-export function execDriver(commands: Commands | undefined, disk: Disk, files: TaskFiles | null): TaskDriver {
+export function execDriver(parts: ExecParts): TaskDriver {
+  const { disk, isolation } = parts;
   return {
     attributes: { 'driver.exec': 'true' },
-    async prepare({ task, allocation }, launch) {
-      const artifacts = Object.entries(task.artifacts ?? {});
-      if (artifacts.length === 0) return launch;
-      if (files === null || commands === undefined) throw new PrepareError('this host brings no artifacts');
-      const folder = `allocations/${allocation.id}/work/artifacts`;
-      await disk.makeFolder(folder);
-      for (const [name, artifact] of artifacts) {
-        const target = `${folder}/${name}`;
-        await disk.remove(target);
-        const copy = ['cp', '-a', '--reflink=auto', '--', files.pathOf(artifact), disk.absolute(target)];
-        const { code, err } = await commands.run(copy, COPY_MS);
-        if (code !== 0) throw new PrepareError(`cannot copy its artifact ${name}: ${err.trim()}`);
-      }
-      return { ...launch, env: { ...launch.env, ...artifactEnv(task, disk.absolute(folder)) } };
+    async prepare(order, launch) {
+      const folder = `allocations/${order.allocation.id}`;
+      const stranger = asStranger(launch, order, disk.absolute(folder), isolation);
+      if (Object.keys(order.task.artifacts ?? {}).length === 0) return stranger;
+      await copyArtifacts(parts, order, `${folder}/artifacts`);
+      const env = artifactEnv(order.task, disk.absolute(`${folder}/artifacts`));
+      return { ...stranger, env: { ...launch.env, ...env } };
     },
     cleanup: async () => true,
     scan: async () => [],
   };
+}
+
+/**
+ * Beside its working folder and not in it: what is done there is done by the agent's user, who must not follow a link that
+ * a task has laid. A task that is a stranger can read them.
+ */
+async function copyArtifacts(
+  { commands, disk, files }: ExecParts,
+  { task }: AttemptOrder,
+  folder: string,
+): Promise<void> {
+  if (files === null || commands === undefined) throw new PrepareError('this host brings no artifacts');
+  await disk.makeFolder(folder);
+  const steps: string[][] = [['chmod', '755', '--', disk.absolute(folder)]];
+  for (const [name, artifact] of Object.entries(task.artifacts ?? {})) {
+    const target = disk.absolute(`${folder}/${name}`);
+    await disk.remove(`${folder}/${name}`);
+    steps.push(['cp', '-a', '--reflink=auto', '--', files.pathOf(artifact), target]);
+    steps.push(['chmod', '-R', 'u+rwX,go+rX', '--', target]);
+  }
+  for (const step of steps) {
+    const { code, err } = await commands.run(step, COPY_MS);
+    if (code !== 0) throw new PrepareError(`cannot copy its artifacts: ${err.trim()}`);
+  }
 }

@@ -7,6 +7,8 @@ export interface AttemptOrder {
   readonly attempt: string;
   readonly allocation: Allocation;
   readonly task: Task;
+  /** The allocation's own user; absent: its tasks run as the agent's. */
+  readonly uid?: number;
   /** Of the attempt in each hierarchy of control groups, from its root; absent where there are none. */
   readonly group?: string;
 }

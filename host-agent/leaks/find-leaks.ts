@@ -11,6 +11,7 @@ type LeakKind =
   | 'allocation'
   | 'lease'
   | 'address'
+  | 'user'
   | 'temporary'
   | 'event'
   | 'fetch';
@@ -31,11 +32,12 @@ const EVENTS = 'events';
 
 /** What is there, and should not be. */
 export async function findLeaks(context: AgentContext): Promise<readonly Leak[]> {
-  const [attempts, allocations, ports, addresses, temporaries, events] = [
+  const [attempts, allocations, ports, addresses, users, temporaries, events] = [
     await context.ports.disk.list('attempts'),
     await context.ports.disk.list('allocations'),
     await context.leases.ports.all(),
     await context.leases.addresses.all(),
+    (await context.leases.users?.store.all()) ?? new Map<string, string>(),
     (await context.ports.disk.list('')).filter((name) => name.startsWith(TEMPORARY)),
     // There for an instant, unless a shim died in it.
     (await context.ports.disk.list(EVENTS)).filter((name) => !name.startsWith('.')),
@@ -51,6 +53,7 @@ export async function findLeaks(context: AgentContext): Promise<readonly Leak[]>
     ...allocations.filter((id) => !isKnown(context, id)).map((name): Leak => ({ kind: 'allocation', name })),
     ...unheld(context, 'lease', ports),
     ...unheld(context, 'address', addresses),
+    ...unheld(context, 'user', users),
     ...temporaries.map((name): Leak => ({ kind: 'temporary', name })),
     ...events.map((name): Leak => ({ kind: 'event', name })),
     ...(await context.ports.tools.strayFiles()).map((name): Leak => ({ kind: 'fetch', name })),
@@ -141,6 +144,9 @@ export async function clean(context: AgentContext, { kind, name, stateId }: Leak
     case 'address':
       if ((await processes.addressesInUse([name])).length > 0) return false;
       await freeStray(lent.addresses, name);
+      return true;
+    case 'user':
+      await lent.users?.free((await lent.users.store.holderOf(name)) ?? '', Number(name));
       return true;
     case 'temporary':
       await disk.remove(name);

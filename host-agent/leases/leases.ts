@@ -1,21 +1,30 @@
 /**
  * What a host leases to its allocations. A start takes a lease here for its ports and addresses before it is accepted; the
  * allocation releases them when nothing of it is left. `lease-store.ts` keeps each lease on disk, so that it holds while
- * the allocation's own record cannot be read.
+ * the allocation's own record cannot be read. `task-users.ts` gives each allocation a user id of the host's range.
  */
 import type { Allocation } from '../../src/core/cell/allocation.ts';
 import type { PortRange } from '../../src/core/host/host.ts';
 import { ADDRESSES } from '../../src/core/cell/resources.ts';
 import type { AgentPorts } from '../ports.ts';
 import { LeaseStore } from './lease-store.ts';
+import type { UserRange } from './task-users.ts';
+import { TaskUsers } from './task-users.ts';
 
 /** Addresses that a refusal names: it goes into reasons that people read. */
 const NAMED_MAX = 4;
 
 /** Why something cannot be lent, for people. */
 export interface NotLeased {
-  readonly what: 'port' | 'address';
+  readonly what: 'port' | 'address' | 'user';
   readonly why: string;
+}
+
+/** What an allocation has of its host, besides the ports that its scheduler chose. */
+export interface Lent {
+  readonly addresses?: readonly string[];
+  /** Its user, and the group of the same number. Absent: tasks run as the agent's user. */
+  readonly uid?: number;
 }
 
 export interface LeaseOptions {
@@ -23,6 +32,8 @@ export interface LeaseOptions {
   readonly addresses: readonly string[];
   /** How long what is freed rests. */
   readonly restMs: number;
+  /** Users for tasks; null: they run as the agent's. */
+  readonly users: UserRange | null;
   portRange(): PortRange;
 }
 
@@ -37,6 +48,8 @@ export class Leases {
   readonly #options: LeaseOptions;
   readonly ports: LeaseStore;
   readonly addresses: LeaseStore;
+  /** null: tasks run as the agent's user. */
+  readonly users: TaskUsers | null;
   /** Choosing looks first and takes then: one at a time. */
   #choosing: Promise<unknown> = Promise.resolve();
 
@@ -45,17 +58,19 @@ export class Leases {
     this.#options = options;
     this.ports = new LeaseStore(ports, 'port', options.restMs);
     this.addresses = new LeaseStore(ports, 'address', options.restMs);
+    this.users = options.users === null ? null : new TaskUsers(ports, options.users);
   }
 
   /** Takes over what an earlier agent lent. */
   async open(): Promise<void> {
     await this.ports.open();
     await this.addresses.open();
+    await this.users?.open();
     await this.forgetRested();
   }
 
-  /** For a newcomer. @returns its addresses, or why it cannot be lent what it claims; then it has nothing of it */
-  async lease(allocation: Allocation): Promise<readonly string[] | NotLeased> {
+  /** For a newcomer. @returns what it has now, or why it cannot be lent what it claims; then it has nothing of it */
+  async lease(allocation: Allocation): Promise<Lent | NotLeased> {
     const { id } = allocation;
     const names = portsOf(allocation);
     const user = userOf(allocation);
@@ -64,28 +79,38 @@ export class Leases {
     const taken = await this.ports.take(id, names);
     if (taken !== null)
       return { what: 'port', why: `port ${taken.name} of this host still belongs to ${taken.holder}` };
-    const lent = await this.#lendAddresses(id, user, allocation.resources.scalars[ADDRESSES] ?? 0);
-    if ('why' in lent) await this.ports.free(id, names, null);
-    return lent;
+    const addresses = await this.#lendAddresses(id, user, allocation.resources.scalars[ADDRESSES] ?? 0);
+    const uid = 'why' in addresses ? undefined : await this.users?.lend(id);
+    if (!('why' in addresses) && uid !== null)
+      return { ...(addresses.length === 0 ? {} : { addresses }), ...(uid === undefined ? {} : { uid }) };
+    await this.revoke(allocation, 'why' in addresses ? {} : { addresses });
+    return 'why' in addresses
+      ? addresses
+      : { what: 'user', why: 'all users for tasks of this host are taken' };
   }
 
   /** What somebody has already, as an agent finds it that takes tasks over: also in a folder that has no leases yet. */
-  async hold(allocation: Allocation, addresses: readonly string[]): Promise<void> {
-    await this.ports.take(allocation.id, portsOf(allocation));
-    await this.addresses.take(allocation.id, addresses);
+  async hold({ id, ...allocation }: Allocation, { addresses = [], uid }: Lent): Promise<void> {
+    await this.ports.take(id, portsOf(allocation));
+    await this.addresses.take(id, addresses);
+    if (uid !== undefined) await this.users?.hold(id, uid);
   }
 
   /** Nothing of it is left here: what it had rests. */
-  async release(allocation: Allocation, addresses: readonly string[]): Promise<void> {
-    const user = userOf(allocation);
-    await this.ports.free(allocation.id, portsOf(allocation), user);
-    await this.addresses.free(allocation.id, addresses, user);
+  release(allocation: Allocation, lent: Lent): Promise<void> {
+    return this.#free(allocation, lent, userOf(allocation));
   }
 
   /** It was never begun: what it had needs no rest. */
-  async revoke(allocation: Allocation, addresses: readonly string[]): Promise<void> {
-    await this.ports.free(allocation.id, portsOf(allocation), null);
-    await this.addresses.free(allocation.id, addresses, null);
+  revoke(allocation: Allocation, lent: Lent): Promise<void> {
+    return this.#free(allocation, lent, null);
+  }
+
+  async #free(allocation: Allocation, { addresses = [], uid }: Lent, user: string | null): Promise<void> {
+    const { id } = allocation;
+    await this.ports.free(id, portsOf(allocation), user);
+    await this.addresses.free(id, addresses, user);
+    if (uid !== undefined) await this.users?.free(id, uid);
   }
 
   /** Of ports, which are many and are chosen elsewhere. Addresses keep their order. */
@@ -161,7 +186,7 @@ function shortText(needed: number, free: number, strangers: readonly string[]): 
   return `${short}; in use on this host by others: ${named}${more}`;
 }
 
-function portsOf(allocation: Allocation): readonly string[] {
+function portsOf(allocation: Pick<Allocation, 'ports'>): readonly string[] {
   return Object.values(allocation.ports).map(String);
 }
 

@@ -140,7 +140,11 @@ static void read_bounds(int report, int folder) {
     if (bound) joined_no_new_privs = atoi(bound + 11);
 }
 
+/* No capability, and no way to one. */
+static int is_bare(void) { return !strcmp(launch_text("capabilities", ""), "none"); }
+
 static void bound_capabilities(int report) {
+    if (is_bare()) joined_caps = 0;
     for (int cap = 0; cap < 64; cap++) {
         if (joined_caps >> cap & 1 || prctl(PR_CAPBSET_READ, cap, 0, 0, 0) != 1) continue;
         if (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0)) fail(report, errno, "capabilities", "");
@@ -197,6 +201,19 @@ static void go_on_in_child(int report) {
     _exit(0);
 }
 
+/* Before namespaces: one of users may forbid it. */
+static void set_groups(int report) {
+    int64_t uid = launch_number("uid", -1), gid = launch_number("gid", -1);
+    if (uid < 0) return;
+    gid_t groups[NGROUPS_MAX > 64 ? 64 : NGROUPS_MAX];
+    size_t count = 0, cursor = 0;
+    for (const char *text; (text = launch_next("group", &cursor));)
+        if (count < sizeof groups / sizeof *groups) groups[count++] = (gid_t)strtoul(text, NULL, 10);
+    /* One's own user needs no privilege to become. */
+    int same = (uid_t)uid == geteuid() && (gid < 0 || (gid_t)gid == getegid());
+    if (setgroups(count, groups) && !same) fail(report, errno, "setgroups", "");
+}
+
 void enter_context(int report) {
     int fds[KIND_COUNT];
     for (size_t i = 0; i < KIND_COUNT; i++) fds[i] = -1;
@@ -204,6 +221,9 @@ void enter_context(int report) {
     set_scores(report);
     open_joined(report, fds);
     open_named(report, fds);
+    set_groups(report);
+    const char *own = launch_text("own", NULL);
+    if (own) go_apart(report, own, (uid_t)launch_number("uid", 0), (gid_t)launch_number("gid", 0), launch_text("apart", NULL) != NULL);
     set_limits(report); /* they may forbid to open one more file */
     int has_pid = 0;
     for (size_t i = 0; i < KIND_COUNT; i++) {
@@ -215,20 +235,19 @@ void enter_context(int report) {
     if (has_pid) go_on_in_child(report);
 }
 
+static void become_user(int report) {
+    int64_t uid = launch_number("uid", -1), gid = launch_number("gid", -1);
+    if (uid < 0) return;
+    if (gid >= 0 && setresgid((gid_t)gid, (gid_t)gid, (gid_t)gid)) fail(report, errno, "setgid", launch_text("gid", ""));
+    if (setresuid((uid_t)uid, (uid_t)uid, (uid_t)uid)) fail(report, errno, "setuid", launch_text("uid", ""));
+}
+
 void drop_privileges(int report) {
     bound_capabilities(report);
     int bound = launch_number("no.new.privileges", 0) || joined_no_new_privs;
     if (bound && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
         fail(report, errno, "no_new_privs", "");
-    int64_t uid = launch_number("uid", -1), gid = launch_number("gid", -1);
-    if (uid < 0) return;
-    gid_t groups[NGROUPS_MAX > 64 ? 64 : NGROUPS_MAX];
-    size_t count = 0, cursor = 0;
-    for (const char *text; (text = launch_next("group", &cursor));)
-        if (count < sizeof groups / sizeof *groups) groups[count++] = (gid_t)strtoul(text, NULL, 10);
-    /* One's own user needs no privilege to become. */
-    int same = (uid_t)uid == geteuid() && (gid < 0 || (gid_t)gid == getegid());
-    if (setgroups(count, groups) && !same) fail(report, errno, "setgroups", "");
-    if (gid >= 0 && setresgid((gid_t)gid, (gid_t)gid, (gid_t)gid)) fail(report, errno, "setgid", launch_text("gid", ""));
-    if (setresuid((uid_t)uid, (uid_t)uid, (uid_t)uid)) fail(report, errno, "setuid", launch_text("uid", ""));
+    if (is_bare()) drop_keys(report);
+    become_user(report);
+    if (is_bare()) drop_capabilities(report);
 }

@@ -2,6 +2,7 @@
 #include "shim.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -22,6 +23,7 @@ static void close_inherited(void) {
 int main(int argc, char **argv) {
     if (argc < 3) return 2;
     close_inherited();
+    if (!strcmp(argv[1], "--try")) return argc < 4 ? 2 : try_apart(argv[2], (uid_t)strtoul(argv[3], NULL, 10), argc > 4);
     char attempts[4096];
     snprintf(attempts, sizeof attempts, "%s/attempts", argv[2]);
     if (chdir(attempts)) return 2;

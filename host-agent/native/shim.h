@@ -2,6 +2,7 @@
  * moorage-shim: the parent of one attempt at a task. It outlives the agent that asked for it.
  *
  *   moorage-shim --run STATE ATTEMPT          be the shim of one attempt
+ *   moorage-shim --try FOLDER UID [view]      can a task have a user, and a view, of its own here?
  *   moorage-shim --spawner STATE [PROCS...]   read attempt names, one a line, and fork a shim for each; ends with its input
  *
  * STATE/attempts/ATTEMPT holds what docs/shim-protocol.md describes. One process, one thread, one poll loop; everything
@@ -87,7 +88,7 @@ int resize_pty(uint16_t rows, uint16_t columns);
 size_t pty_eof(unsigned char into[2]); /* what is typed to end the input */
 extern int pty_midline;                /* the last byte typed ended no line */
 
-/* ---- start.c, context.c, seccomp.c: from an order to a process ---- */
+/* ---- start.c, context.c, apart.c, seccomp.c: from an order to a process ---- */
 
 extern pid_t job;    /* the task's main process; kept unburied to the very end, so that its number stays its own */
 extern int job_done;
@@ -109,6 +110,11 @@ void fail(int report, int why, const char *step, const char *detail);
 pid_t fork_into_group(void);
 void enter_context(int report); /* groups, limits, namespaces; may return in another process than it was called in */
 void drop_privileges(int report);
+/* Gives the user its folders below this one; with a view of its own it sees no others. Needs root. */
+void go_apart(int report, const char *folder, uid_t uid, gid_t gid, int view);
+void drop_keys(int report);
+void drop_capabilities(int report);
+int try_apart(const char *folder, uid_t uid, int view); /* 0: all of it can be done here */
 void deny_calls(int report); /* seccomp.c: the last step of all, since it may deny what the others need */
 int watch_joined(void); /* a descriptor that becomes readable when the process joined has ended; -1 without one */
 

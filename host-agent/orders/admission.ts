@@ -21,6 +21,7 @@ const STATUS: Readonly<Record<StartRefusal, number>> = {
   'port-taken': 409,
   'disk-full': 507,
   leaking: 503,
+  'not-allowed': 403,
   'bad-request': 400,
   stopped: 409,
 };

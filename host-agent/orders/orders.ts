@@ -5,15 +5,16 @@
  * 2. Is the order a repeated one? Then it gets the first answer; another order under the same id is refused.
  * 3. `admission.ts`: is it for this host; is its ticket valid (signature, host and incarnation, time, equality with the order);
  *    is its epoch not old; is its id not fenced; is the ticket not used for another start.
- * 4. The machine: what leaked here, the disk's faults and free space, foreign processes on its ports; at most so many records.
- * 5. Does its claim fit the host's ledger (`allocations/local-ledger.ts`), without the victims that it names?
- * 6. Its ports and addresses are leased (`leases/`). Now the start is recorded durably and answered: accepted.
- * 7. The allocation waits (`allocations/allocations.ts`, `#begin`) until its victims are gone and what lies on the machine
+ * 4. Does the host's operator allow what its tasks ask (`policy.ts`)?
+ * 5. The machine: what leaked here, the disk's faults and free space, foreign processes on its ports; at most so many records.
+ * 6. Does its claim fit the host's ledger (`allocations/local-ledger.ts`), without the victims that it names?
+ * 7. Its ports, addresses and user are leased (`leases/`). Now the start is recorded durably and answered: accepted.
+ * 8. The allocation waits (`allocations/allocations.ts`, `#begin`) until its victims are gone and what lies on the machine
  *    leaves room for it; then its files are fetched, or its start fails.
- * 8. Each task's driver prepares its attempt, and may refuse it (`tasks/tasks.ts`, `#write`). Then a shim is asked for, which
+ * 9. Each task's driver prepares its attempt, and may refuse it (`tasks/tasks.ts`, `#write`). Then a shim is asked for, which
  *    forks the task.
  *
- * A refusal at 1 to 6 is the answer to the order (`StartRefusal`), after 6 it is how the allocation ended. `stop-orders.ts` stops
+ * A refusal at 1 to 7 is the answer to the order (`StartRefusal`), after 7 it is how the allocation ended. `stop-orders.ts` stops
  * and removes; `commands.ts` runs a command in a task and sends signals.
  */
 import type { AllocationReport } from '../../src/core/host/report.ts';
@@ -28,6 +29,8 @@ import { AllocationRun } from '../allocations/allocations.ts';
 import type { AgentContext } from '../agent-context.ts';
 import type { Permit } from './admission.ts';
 import { refusal } from './admission.ts';
+import { forbiddenIn } from './policy.ts';
+import type { Lent } from '../leases/leases.ts';
 import { RESERVE_BYTES } from '../state/state-disk.ts';
 
 /**
@@ -76,6 +79,7 @@ async function startUnknown(
 ): Promise<AllocationReport> {
   const { admission, table, settings } = context;
   const permit = await admission.check(request, requestDigest);
+  checkPolicy(context, request);
   await checkMachine(context, request);
   if (table.size >= settings.allocationsMax)
     throw refusal('no-fit', `this host keeps at most ${String(settings.allocationsMax)} allocations`);
@@ -86,15 +90,12 @@ async function startUnknown(
       `${short.dimension}: ${String(short.needed)} needed, ${String(short.available)} available`,
       { short },
     );
-  const addresses = await lease(context, request);
-  return begin(context, await accept(context, request, requestDigest, permit, addresses));
+  const lent = await lease(context, request);
+  return begin(context, await accept(context, request, requestDigest, permit, lent));
 }
 
-/** The ledger knows the ports of all that could be read; the leases also those of what could not. @returns its addresses */
-async function lease(
-  { leases, table }: AgentContext,
-  { allocation }: StartRequest,
-): Promise<readonly string[]> {
+/** The ledger knows the ports of all that could be read; the leases also those of what could not. @returns what it was lent */
+async function lease({ leases, table }: AgentContext, { allocation }: StartRequest): Promise<Lent> {
   try {
     const got = await leases.lease(allocation);
     if (!('why' in got)) return got;
@@ -104,6 +105,15 @@ async function lease(
     if (!(error instanceof DiskError)) throw error;
     throw refusal('disk-full', `this host cannot keep the order: ${error.code}`);
   }
+}
+
+function checkPolicy(context: AgentContext, { launch: ordered }: StartRequest): void {
+  const forbidden = forbiddenIn(ordered, context.host());
+  if (forbidden === null) return;
+  throw refusal(
+    'not-allowed',
+    `this host allows no task ${forbidden}: its operator would, with --allow ${forbidden}`,
+  );
 }
 
 async function checkMachine(context: AgentContext, request: StartRequest): Promise<void> {
@@ -132,7 +142,7 @@ async function accept(
   request: StartRequest,
   requestDigest: string,
   permit: Permit | null,
-  addresses: readonly string[],
+  lent: Lent,
 ): Promise<AllocationSpec> {
   const { journal, disk, table, ports } = context;
   const { allocation, launch, commandId } = request;
@@ -144,7 +154,7 @@ async function accept(
     ...(permit === null ? {} : { jti: permit.jti }),
     bootId: ports.processes.bootId,
     acceptedAtMs: journal.nowMs(),
-    ...(addresses.length === 0 ? {} : { addresses }),
+    ...lent,
   };
   try {
     const recorded = await Promise.allSettled([
@@ -155,7 +165,7 @@ async function accept(
     return spec;
   } catch (error) {
     table.ledger.release(allocation.id);
-    await context.leases.revoke(allocation, addresses).catch(() => undefined);
+    await context.leases.revoke(allocation, lent).catch(() => undefined);
     await disk.remove(`allocations/${allocation.id}`).catch(() => undefined);
     if (!(error instanceof DiskError)) throw error;
     throw refusal('disk-full', `this host cannot keep the order: ${error.code}`);

@@ -41,7 +41,7 @@ export class DiskWatch {
 
   async #check(runs: readonly AllocationRun[]): Promise<void> {
     const { commands, disk } = this.#context.ports;
-    const folders = runs.map((run) => disk.absolute(`allocations/${run.id}/work`));
+    const folders = runs.map((run) => disk.absolute(`allocations/${run.id}`));
     // Files may go while they are counted; what it says of the others counts all the same.
     const said = await commands?.run(['nice', 'du', '-skx', '--', ...folders], DU_MS);
     const kibOf = new Map(

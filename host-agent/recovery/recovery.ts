@@ -71,12 +71,10 @@ async function adopt(context: AgentContext, found: FoundAllocation): Promise<voi
   if (!run.ended)
     for (const { task, attemptNumber } of run.tasks)
       if (attemptNumber > 0) await replaySignals(context, attemptName(run.id, task.name, attemptNumber));
-  const { allocation, addresses = [] } = spec;
+  const { allocation } = spec;
   // A state folder of before has no leases, and a port whose holder was released may still have one.
   await (
-    run.isReleased
-      ? context.leases.release(allocation, addresses)
-      : context.leases.hold(allocation, addresses)
+    run.isReleased ? context.leases.release(allocation, spec) : context.leases.hold(allocation, spec)
   ).catch((error: unknown) =>
     ports.log.error({ error }, 'what a task has that was taken over is not leased to it'),
   );

@@ -45,6 +45,8 @@ export interface TaskOrder {
   readonly task: Task;
   /** Lent to the allocation. */
   readonly addresses: readonly string[];
+  /** Its user; absent: that of the agent. */
+  readonly uid?: number;
   /** For the shim of an attempt that begins now. */
   readonly deadlines: () => ShimDeadlines;
 }
@@ -81,6 +83,7 @@ export class TaskRun {
   readonly #allocation: Allocation;
   readonly #policy: RestartPolicy;
   readonly #addresses: readonly string[];
+  readonly #uid: number | undefined;
   readonly #deadlines: () => ShimDeadlines;
   #attempt: AttemptSpec | null = null;
   #observed: AttemptState | null = null;
@@ -104,6 +107,7 @@ export class TaskRun {
     this.#allocation = order.allocation;
     this.#policy = order.policy;
     this.#addresses = order.addresses;
+    this.#uid = order.uid;
     this.#deadlines = order.deadlines;
     this.task = order.task;
   }
@@ -362,7 +366,8 @@ export class TaskRun {
       oomScore: this.#settings.oomScore ?? 0,
       deadlines: this.#deadlines(),
     });
-    const order = { attempt, allocation: this.#allocation, task: this.task };
+    const own = this.#uid === undefined ? {} : { uid: this.#uid };
+    const order = { attempt, allocation: this.#allocation, task: this.task, ...own };
     const prepared = await this.#ports.tools.prepare(order, launch);
     this.#askedAtMs = this.#ports.clock.monotonicMs();
     if (prepared.kind === 'ready') await beginAttempt(this.#ports, spec, prepared.launch);

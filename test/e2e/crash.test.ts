@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { DevCellProcess } from '../support/cli.ts';
 import { runCli, startDevCell, testFolder } from '../support/cli.ts';
+import { openFolder } from '../support/real-host.ts';
 
 const folder = testFolder();
 let cell: DevCellProcess;
@@ -45,7 +46,8 @@ function allOf(what: string, said: string): string {
 describe('S4.35 killing control processes while jobs run', () => {
   it('loses no output and no exit code, and leaves a history without a violation', async () => {
     const count = 8;
-    const go = join(folder.path, 'go');
+    using open = openFolder();
+    const go = join(open.path, 'go');
     const file = join(folder.path, 'long.json');
     const group = { count, tasks: { print: { script: talk('$ALLOC_INDEX line', go), resources: SMALL } } };
     writeFileSync(file, JSON.stringify({ name: 'long', type: 'batch', groups: { work: group } }));

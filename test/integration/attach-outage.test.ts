@@ -9,7 +9,13 @@ import { ProblemError } from '../../src/wire/api/problem.ts';
 import { someStart, someStop, someTask } from '../support/host-orders.ts';
 import { describeNeeding } from '../support/needs.ts';
 import type { AgentChild, TestFolder } from '../support/real-host.ts';
-import { shimAndClient, startAgentChild, stateFolder, untilReport } from '../support/real-host.ts';
+import {
+  openFolder,
+  shimAndClient,
+  startAgentChild,
+  stateFolder,
+  untilReport,
+} from '../support/real-host.ts';
 
 const { shim, client } = shimAndClient();
 /** More than a shim takes connections. */
@@ -97,7 +103,8 @@ describeNeeding(shim === null ? 'there is no C compiler' : null, 'clients over t
   });
 
   it('S2.2 S2.6 S2.8 S2.9 the next agent knows the commands of the last: the same id never runs again, the same words do', async () => {
-    const witness = join(folder.path, `witness-${id}`);
+    using open = openFolder();
+    const witness = join(open.path, 'witness');
     const command = ['sh', '-c', `echo ran >> '${witness}'; exit 5`];
     const ended = async (commandId: string) => {
       await client.exec(agent.address, id, { commandId, command });

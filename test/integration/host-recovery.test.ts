@@ -6,7 +6,14 @@ import { parseStat } from '../../src/adapters/processes/proc-files.ts';
 import { someStart, someStop, someTask } from '../support/host-orders.ts';
 import { describeNeeding } from '../support/needs.ts';
 import type { AgentChild, TestFolder } from '../support/real-host.ts';
-import { readAll, shimAndClient, startAgentChild, stateFolder, untilReport } from '../support/real-host.ts';
+import {
+  openFolder,
+  readAll,
+  shimAndClient,
+  startAgentChild,
+  stateFolder,
+  untilReport,
+} from '../support/real-host.ts';
 
 const { shim, client } = shimAndClient();
 
@@ -75,7 +82,8 @@ describeNeeding(shim === null ? 'there is no C compiler' : null, 'losing the age
   });
 
   it('S2.15 S2.18 I27 an end that happened while there was no agent is found, with its exit code and its output', async () => {
-    const go = join(folder.path, 'go');
+    using open = openFolder();
+    const go = join(open.path, 'go');
     const order = someStart({
       tasks: [shell(`echo before; while [ ! -e '${go}' ]; do sleep 0.02; done; echo after; exit 7`)],
     });
@@ -138,7 +146,8 @@ describeNeeding(shim === null ? 'there is no C compiler' : null, 'losing the age
   });
 
   it('I34 S2.8 a repeated start returns the saved answer, also from the next agent, and runs nothing again', async () => {
-    const witness = join(folder.path, 'witness');
+    using open = openFolder();
+    const witness = join(open.path, 'witness');
     const order = someStart({ tasks: [shell(`echo run >> '${witness}'`)] });
     const { id } = order.allocation;
     await client.start(agent.address, order);

@@ -16,6 +16,7 @@ import type { JobSummary } from '../../src/wire/api/monitor-api.ts';
 import { ProblemError } from '../../src/wire/api/problem.ts';
 import { CLI, runCli, testFolder } from '../support/cli.ts';
 import { describeNeeding, program } from '../support/needs.ts';
+import { openFolder } from '../support/real-host.ts';
 import { TcpProxy } from '../support/tcp-proxy.ts';
 
 const CELL = 'again';
@@ -46,6 +47,8 @@ describeNeeding(program('etcdctl'), 'a cell whose store is restored from a snaps
 
   it('I53 I54 loses no task, begins none twice, and leaves a history without a violation', async () => {
     const at = (name: string): string => join(folder.path, name);
+    using open = openFolder();
+    const openAt = (name: string): string => join(open.path, name);
     const url = await serveStore(at('etcd'));
     await makeKeyFiles(at('keys'));
     const start = (kind: string, id: string, ...more: string[]) =>
@@ -67,14 +70,14 @@ describeNeeding(program('etcdctl'), 'a cell whose store is restored from a snaps
       }
     };
     const begins = (name: string): readonly string[] =>
-      existsSync(at(name)) ? readFileSync(at(name), 'utf8').trim().split('\n').sort() : [];
+      existsSync(openAt(name)) ? readFileSync(openAt(name), 'utf8').trim().split('\n').sort() : [];
     const jobOf = (name: string, count: number, then: string) => ({
       ...{ name, type: 'batch', count, resources: { cpu: '100m', memory: '32Mi' } },
-      command: ['sh', '-c', `echo "$ALLOC_INDEX" >> '${at(name)}'; ${then}`],
+      command: ['sh', '-c', `echo "$ALLOC_INDEX" >> '${openAt(name)}'; ${then}`],
     });
     const jobs = [
       jobOf('before', 2, 'exec sleep 1000'),
-      jobOf('ended', 1, `until [ -e '${at('go')}' ]; do sleep 0.1; done`),
+      jobOf('ended', 1, `until [ -e '${openAt('go')}' ]; do sleep 0.1; done`),
       jobOf('after', 2, 'exec sleep 1000'),
     ] as const;
 
@@ -85,7 +88,7 @@ describeNeeding(program('etcdctl'), 'a cell whose store is restored from a snaps
     const snapshot = at('snapshot.db');
     await etcdctl('--endpoints', url, 'snapshot', 'save', snapshot);
     // What the snapshot does not know: one has ended, and two more run.
-    writeFileSync(at('go'), '');
+    writeFileSync(openAt('go'), '');
     await until('ended', ({ phase }) => phase === 'complete');
     await client.submit(jobs[2]);
     await until('after', ({ counts }) => counts.running === 2);

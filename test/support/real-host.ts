@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
-import { copyFileSync, mkdtempSync, rmSync } from 'node:fs';
+import { chmodSync, copyFileSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -51,6 +51,16 @@ export interface TestFolder {
 
 export function stateFolder(): TestFolder {
   const path = mkdtempSync(join(tmpdir(), 'moorage-host-'));
+  return { path, [Symbol.dispose]: () => rmSync(path, { recursive: true, force: true, maxRetries: 10 }) };
+}
+
+/**
+ * A folder that tasks see as it is, and may write to: as strangers on their host they have neither its state folder nor its
+ * `/tmp`. Without root they have, and are held to nothing.
+ */
+export function openFolder(): TestFolder {
+  const path = mkdtempSync(join(process.getuid?.() === 0 ? '/run' : tmpdir(), 'moorage-open-'));
+  chmodSync(path, 0o777);
   return { path, [Symbol.dispose]: () => rmSync(path, { recursive: true, force: true, maxRetries: 10 }) };
 }
 

@@ -75,7 +75,8 @@ export function killAgents(options: KillsOptions, folder: string): Promise<Kills
 /** One task on one host, its clients, and the agents that die between them. */
 class Soak {
   readonly #options: KillsOptions;
-  readonly #folder: string;
+  /** Of the task. */
+  readonly #work: string;
   readonly #random: Random;
   readonly #http = undiciClient();
   readonly #client = new HostClient(this.#http, { timeoutMs: 5_000 });
@@ -98,7 +99,7 @@ class Soak {
 
   constructor(options: KillsOptions, folder: string) {
     this.#options = options;
-    this.#folder = folder;
+    this.#work = `${folder}/allocations/${TASK}/work`;
     this.#random = seededRandom(options.seed);
     this.#session = new AttachSession(
       { allocation: TASK },
@@ -128,7 +129,7 @@ class Soak {
   }
 
   async #run(): Promise<KillsResult> {
-    const witness = `${this.#folder}/witness`;
+    const witness = `${this.#work}/witness`;
     await this.#ask((client, address) =>
       client.start(address, startOf(TASK, ['python3', '-c', ECHO], { WITNESS: witness }, true)),
     );
@@ -215,7 +216,7 @@ class Soak {
     while (!this.#over) {
       this.#commands.ordered += 1;
       const commandId = `c${String(this.#commands.ordered)}`;
-      const log = `${this.#folder}/command-${commandId}`;
+      const log = `${this.#work}/command-${commandId}`;
       const request = { commandId, command: ['sh', '-c', `echo run >> '${log}'`] };
       for (let twice = 0; twice < 2; twice++)
         await this.#ask((client, address) => client.exec(address, TASK, request));

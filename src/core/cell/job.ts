@@ -70,6 +70,8 @@ export interface Task {
   readonly driver?: TaskDriverName;
   /** The network of a task in namespaces of its own; absent: loopback only. A plain process has the host's. */
   readonly network?: TaskNetwork;
+  /** `agent`: a plain process runs as the user of its host's agent. Absent: as a user of its allocation's own. */
+  readonly user?: TaskUser;
   /** An archive of an image, for the driver `oci`. */
   readonly image?: Artifact;
   /** Files that the host fetches before the task starts, by name: read-only, or a copy of its own. */
@@ -92,6 +94,9 @@ export type TaskDriverName = (typeof TASK_DRIVERS)[number];
 
 export const TASK_NETWORKS = ['none', 'host'] as const;
 export type TaskNetwork = (typeof TASK_NETWORKS)[number];
+
+export const TASK_USERS = ['agent'] as const;
+export type TaskUser = (typeof TASK_USERS)[number];
 
 export interface Artifact {
   /** `https://…`, `http://…`, `file:///…`; read by a host that does not have it yet. */

@@ -1,6 +1,7 @@
 /**
  * A host as its agent registers it, and whether it takes new work. Beside it:
  *
+ * - `allowances.ts`: what a task may ask beyond being a stranger
  * - `attributes.ts`: what a host answers to a constraint
  * - `report.ts`: what a host reports of its allocations
  * - `states.ts`: the observed states and their rank

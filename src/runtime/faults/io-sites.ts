@@ -80,12 +80,15 @@ host-agent/drivers/derived-folders.ts disk.remove*3 agent:cas
 host-agent/drivers/drivers.ts cgroups.mounts agent:all
 host-agent/drivers/drivers.ts commands.run agent:program
 host-agent/drivers/exec.ts commands.run agent:program
-host-agent/drivers/exec.ts disk.makeFolder agent:work
-host-agent/drivers/exec.ts disk.remove agent:work
+host-agent/drivers/exec.ts disk.makeFolder agent:artifacts
+host-agent/drivers/exec.ts disk.remove agent:artifacts
 host-agent/drivers/images.ts disk.makeFolder*2 agent:cas
 host-agent/drivers/images.ts disk.publish agent:cas
 host-agent/drivers/images.ts disk.read*3 agent:cas
 host-agent/drivers/images.ts disk.remove agent:cas
+host-agent/drivers/isolation.ts commands.run agent:program
+host-agent/drivers/isolation.ts disk.makeFolder agent:trial
+host-agent/drivers/isolation.ts disk.remove agent:trial
 host-agent/drivers/oci-runtime.ts commands.run*5 agent:program
 host-agent/drivers/oci-runtime.ts disk.makeFolder*2 agent:oci
 host-agent/drivers/oci-runtime.ts disk.publish agent:oci
@@ -127,6 +130,8 @@ host-agent/leases/lease-store.ts disk.publish*2 agent:leases
 host-agent/leases/lease-store.ts disk.read*2 agent:leases
 host-agent/leases/lease-store.ts disk.remove*4 agent:leases
 host-agent/leases/leases.ts processes.addressesInUse agent:addresses
+host-agent/leases/task-users.ts disk.read agent:leases
+host-agent/leases/task-users.ts disk.replace agent:leases
 host-agent/limits/control-groups.ts cgroups.deviceOf agent:folder
 host-agent/limits/control-groups.ts cgroups.killListed agent:group
 host-agent/limits/control-groups.ts cgroups.list*2 agent:group

@@ -53,6 +53,7 @@ export const START_REFUSALS = [
   'port-taken',
   'disk-full',
   'leaking',
+  'not-allowed',
   'bad-request',
   'stopped',
 ] as const;
@@ -69,6 +70,7 @@ export const FINAL_REFUSALS: ReadonlySet<string> = new Set<StartRefusal>([
   'port-taken',
   'disk-full',
   'leaking',
+  'not-allowed',
   'stopped',
 ]);
 

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Allocation } from '../../core/cell/allocation.ts';
 import { DESIRED_STATES } from '../../core/cell/allocation.ts';
-import { TASK_DRIVERS, TASK_NETWORKS } from '../../core/cell/job.ts';
+import { TASK_DRIVERS, TASK_NETWORKS, TASK_USERS } from '../../core/cell/job.ts';
 import type { Launch, StartRequest, StopRequest } from './host-api.ts';
 import { whole } from '../codec/codec.ts';
 import * as bounds from '../values/bounds.ts';
@@ -96,6 +96,7 @@ const task = z.strictObject({
   shared: z.exactOptional(mapOf(id, amount, bounds.SHARED_RESOURCES_MAX)),
   driver: z.exactOptional(z.enum(TASK_DRIVERS)),
   network: z.exactOptional(z.enum(TASK_NETWORKS)),
+  user: z.exactOptional(z.enum(TASK_USERS)),
   image: z.exactOptional(artifact),
   artifacts: z.exactOptional(mapOf(id, artifact, bounds.ARTIFACTS_MAX)),
   limits: z.exactOptional(

@@ -27,7 +27,8 @@ export function execLaunch(
   order: ExecOrder,
 ): ShimLaunch {
   const { adopt, inner: _inner, inside: within, pty: _pty, stdin: _stdin, runMaxMs: _run, ...rest } = task;
-  const { stopAfterDisconnectMs: _lease, stop: _stop, namespaces: _namespaces, ...context } = rest;
+  const { stopAfterDisconnectMs: _lease, stop: _stop, namespaces: _namespaces, ...alike } = rest;
+  const { own: _own, apart: _apart, ...context } = alike;
   const { env, ...own } = order;
   const name = commandName(task.env, commandId);
   return {

@@ -10,8 +10,9 @@
  *   allocations/<id>/verdict.json  why it is stopped; written before anything is killed
  *   allocations/<id>/outcome.json  how it ended; never changes
  *   allocations/<id>/released    nothing of it is left on this host
- *   allocations/<id>/work/       working folder of its tasks
- *   leases/port/<port>           the allocation that has it; also leases/address/<address>
+ *   allocations/<id>/work/       working folder of its tasks; beside it their `tmp/`, and copies of `artifacts/`
+ *   leases/port/<port>           the allocation that has it; also leases/address/<address>, leases/user/<uid>
+ *   leases/next-user             how far the range of users is used
  *   leases/rest-port/<port>      when it was freed, and whose it was; also leases/rest-address/<address>
  *   quarantine/                  unreadable files
  *   attempts/                    a folder for each attempt at a task: `attempt-files.ts`
@@ -48,6 +49,8 @@ export interface AllocationSpec {
   readonly acceptedAtMs: number;
   /** Addresses of this host leased to it; absent: none. */
   readonly addresses?: readonly string[];
+  /** The user of its tasks, and their group; absent: that of the agent. */
+  readonly uid?: number;
 }
 
 const spec: z.ZodType<AllocationSpec> = z.object({
@@ -59,6 +62,7 @@ const spec: z.ZodType<AllocationSpec> = z.object({
   bootId: line,
   acceptedAtMs: whole,
   addresses: z.exactOptional(z.array(line)),
+  uid: z.exactOptional(whole),
 });
 
 /** `user`, `evicted`, `drain`: orders of a scheduler. The others are the host's own. */

@@ -42,6 +42,9 @@ function pairsOf(launch: ShimLaunch): readonly Pair[] {
   put('oom.score.adj', launch.oomScoreAdj);
   put('nice', launch.nice);
   if (launch.noNewPrivileges === true) put('no.new.privileges', 1);
+  put('capabilities', launch.capabilities);
+  put('own', launch.own);
+  if (launch.apart === true) put('apart', 1);
   for (const { kind, path } of launch.namespaces ?? []) put('namespace', `${kind}:${path}`);
   if (join !== undefined) put('join', `${String(join.pid)}:${String(join.start)}`);
   if (pty !== undefined) put('pty', `${String(pty.rows)}:${String(pty.columns)}`);
@@ -97,6 +100,7 @@ const NAMES = new Set([
   ...['rlimit', 'procs', 'oom.score.adj', 'nice', 'no.new.privileges', 'namespace', 'join', 'pty', 'stdin'],
   ...['run.max.ms', 'disconnect.ms', 'stop.signal', 'stop.grace.ms', 'adopt', 'adopt.arg'],
   ...['kill.cgroup', 'kill.freezer', 'kill.environ', 'oom.file', 'freeze.file', 'deny', 'inner'],
+  ...['capabilities', 'own', 'apart'],
   ...['inside.cwd', 'inside.env', 'inside.uid', 'inside.gid', 'inside.deny'],
 ]);
 
@@ -129,6 +133,9 @@ function launchFrom(found: ReadonlyMap<string, readonly string[]>): ShimLaunch {
     ...(has('oom.score.adj') ? { oomScoreAdj: number('oom.score.adj') } : {}),
     ...(has('nice') ? { nice: number('nice') } : {}),
     ...(has('no.new.privileges') ? { noNewPrivileges: true } : {}),
+    ...(has('capabilities') ? { capabilities: 'none' } : {}),
+    ...(has('own') ? { own: text('own') } : {}),
+    ...(has('apart') ? { apart: true } : {}),
     ...(has('namespace') ? { namespaces: all('namespace').map(namespaceFrom) } : {}),
     ...(has('join') ? { join: { pid: two('join')[0], start: two('join')[1] } } : {}),
     ...(has('pty') ? { pty: { rows: two('pty')[0], columns: two('pty')[1] } } : {}),

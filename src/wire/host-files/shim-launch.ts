@@ -23,6 +23,18 @@ export interface ShimLaunch {
   readonly oomScoreAdj?: number;
   readonly nice?: number;
   readonly noNewPrivileges?: boolean;
+  /** `none`: no capability, no way to one, and no keys of the kernel's that the shim's user holds. */
+  readonly capabilities?: 'none';
+  /**
+   * Absolute path of the allocation's folder: its `work` becomes the user's, with nobody else let in. Needs `user`, and a
+   * shim that is root.
+   */
+  readonly own?: string;
+  /**
+   * With `own`. The command sees neither the rest of the state folder nor other users' processes, and has a folder of its
+   * allocation's in the place of those that everybody may write to (`/tmp`, `/var/tmp`, `/dev/shm`, `/run/lock`).
+   */
+  readonly apart?: boolean;
   /** Entered in this order, but `user` first and `mnt` last. */
   readonly namespaces?: readonly NamespacePath[];
   /** Enters all namespaces in which this process differs from the shim; the start time guards against another process. */

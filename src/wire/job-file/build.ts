@@ -1,7 +1,17 @@
 import { DEFAULT_NAMESPACE } from '../../core/cell/ids.ts';
-import type { Expression, Group, Job, JobType, Task, TaskLimits } from '../../core/cell/job.ts';
+import type {
+  Expression,
+  Group,
+  Job,
+  JobType,
+  Task,
+  TaskDriverName,
+  TaskLimits,
+} from '../../core/cell/job.ts';
 import type { GpuRequest, Resources } from '../../core/cell/resources.ts';
 import { GPU_MILLI_PER_DEVICE, NO_SCALARS } from '../../core/cell/resources.ts';
+import type { Allowance } from '../../core/host/allowances.ts';
+import { allowanceAttribute, ALLOWED_BY_DEFAULT, neededBy } from '../../core/host/allowances.ts';
 import {
   DEFAULT_PRECEDENCE,
   DEFAULT_RESCHEDULE,
@@ -31,9 +41,9 @@ export function buildJob(file: LongFile): Job {
 /** The short form written out: group and task take the job's name. */
 export function lengthen(file: ShortFile): LongFile {
   const { name, namespace, type, priority, scheduler, labels, oneOff, ...rest } = file;
-  const { command, script, env, resources, driver, network, ...other } = rest;
+  const { command, script, env, resources, driver, network, user, ...other } = rest;
   const { image, artifacts, limits, stop, stdin, terminal, sidecar, ...group } = other;
-  const run = { command, script, env, resources, driver, network };
+  const run = { command, script, env, resources, driver, network, user };
   const task = { ...run, image, artifacts, limits, stop, stdin, terminal, sidecar };
   return {
     ...{ name, namespace, type, priority, scheduler, labels, oneOff },
@@ -52,7 +62,7 @@ function buildGroup(name: string, file: GroupFile, type: JobType): Group {
     parallelism: file.parallelism ?? null,
     gang: file.gang ?? false,
     ports: file.ports ?? {},
-    constraints: [...(file.constraints ?? []), ...driverConstraints(file)],
+    constraints: [...(file.constraints ?? []), ...hostConstraints(file)],
     affinities: (file.affinities ?? []).map((item) => ({
       expression: item.expr,
       weight: item.weight ?? DEFAULT_WEIGHT,
@@ -85,18 +95,29 @@ function buildGroup(name: string, file: GroupFile, type: JobType): Group {
   };
 }
 
-/** Constraints on hosts that have the tasks' drivers, unless the author wrote them. */
-function driverConstraints(file: GroupFile): Expression[] {
+/** Constraints on hosts that have the tasks' drivers and allow what they ask, unless the author wrote them. */
+function hostConstraints(file: GroupFile): Expression[] {
   const written = new Set((file.constraints ?? []).map((expression) => expression.text));
-  const drivers = new Set(Object.values(file.tasks).map((task) => task.driver ?? 'exec'));
+  const tasks = Object.values(file.tasks);
+  const drivers = new Set(tasks.map((task) => task.driver ?? 'exec'));
   drivers.delete('exec');
-  return [...drivers]
-    .sort()
-    .map((driver): Expression => {
-      const attribute = `driver.${driver}`;
-      return { attribute, operator: 'exists', value: '', text: `host.${attribute} exists` };
-    })
-    .filter(({ text }) => !written.has(text));
+  return [...[...drivers].sort().map(driverConstraint), ...neededBy(tasks).map(allowanceConstraint)].filter(
+    ({ text }) => !written.has(text),
+  );
+}
+
+function driverConstraint(driver: TaskDriverName): Expression {
+  const attribute = `driver.${driver}`;
+  return { attribute, operator: 'exists', value: '', text: `host.${attribute} exists` };
+}
+
+/** Hosts that say nothing allow what hosts allow by default. */
+function allowanceConstraint(allowance: Allowance): Expression {
+  const attribute = allowanceAttribute(allowance);
+  const [operator, value] = ALLOWED_BY_DEFAULT.includes(allowance)
+    ? (['!=', 'false'] as const)
+    : (['==', 'true'] as const);
+  return { attribute, operator, value, text: `host.${attribute} ${operator} ${value}` };
 }
 
 function buildTask(name: string, file: TaskFile): Task {
@@ -114,6 +135,7 @@ function buildTask(name: string, file: TaskFile): Task {
     ...(Object.keys(shared).length === 0 ? {} : { shared }),
     ...(file.driver === undefined || file.driver === 'exec' ? {} : { driver: file.driver }),
     ...(file.network === undefined ? {} : { network: file.network }),
+    ...(file.user === undefined ? {} : { user: file.user }),
     ...(file.image === undefined ? {} : { image: { ...file.image, unpack: true } }),
     ...(Object.keys(artifacts).length === 0 ? {} : { artifacts }),
     ...(Object.keys(limits).length === 0 ? {} : { limits }),

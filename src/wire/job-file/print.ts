@@ -88,6 +88,7 @@ function taskToFile(task: Task): Record<string, unknown> {
     },
     ...(task.driver === undefined ? {} : { driver: task.driver }),
     ...(task.network === undefined ? {} : { network: task.network }),
+    ...(task.user === undefined ? {} : { user: task.user }),
     ...(task.image === undefined ? {} : { image: { source: task.image.source, sha256: task.image.sha256 } }),
     ...unlessEmpty(
       'artifacts',

@@ -138,6 +138,10 @@ function checkDriver(path: readonly string[], task: TaskFile, group: GroupFile):
     return [
       { path: [...path, 'network'], text: 'a plain process has the network of its host; remove this field' },
     ];
+  if (!plain && task.user !== undefined)
+    return [
+      { path: [...path, 'user'], text: 'only a plain process runs as a user of its host; remove this field' },
+    ];
   const alone = Object.keys(group.tasks).length === 1;
   if (!plain && task.network !== 'host' && alone && Object.keys(group.ports ?? {}).length > 0)
     return [{ path, text: 'has ports, and nobody could reach them: write network: host' }];

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { TASK_DRIVERS, TASK_NETWORKS } from '../../core/cell/job.ts';
+import { TASK_DRIVERS, TASK_NETWORKS, TASK_USERS } from '../../core/cell/job.ts';
 import * as bounds from '../values/bounds.ts';
 import { amount, duration, mapOf, name, optional, refuse, text, whole, written } from '../values/values.ts';
 import { utf8Bytes } from '../values/safe-string.ts';
@@ -150,6 +150,11 @@ export const taskFields = {
     'sandbox',
   ),
   network: optional(z.enum(TASK_NETWORKS), 'In a sandbox: that of the host, or none. Default none.', 'host'),
+  user: optional(
+    z.enum(TASK_USERS),
+    'A plain process runs as its agent’s user, where the host allows it. Default: a user of its own.',
+    'agent',
+  ),
   image: optional(
     artifact.omit({ unpack: true }),
     'For oci: an archive as docker save or an OCI layout makes it.',

@@ -6,6 +6,7 @@ import {
   SCHEDULER_KINDS,
   TASK_DRIVERS,
   TASK_NETWORKS,
+  TASK_USERS,
 } from '../../core/cell/job.ts';
 import type { Codec } from '../wire.ts';
 import { counts, resources, schemaCodec, whole } from '../codec/codec.ts';
@@ -30,6 +31,7 @@ const task = z.looseObject({
   shared: z.exactOptional(counts),
   driver: z.exactOptional(z.enum(TASK_DRIVERS)),
   network: z.exactOptional(z.enum(TASK_NETWORKS)),
+  user: z.exactOptional(z.enum(TASK_USERS)),
   image: z.exactOptional(artifact),
   artifacts: z.exactOptional(z.record(z.string(), artifact)),
   limits: z.exactOptional(

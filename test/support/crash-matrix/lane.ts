@@ -1,7 +1,7 @@
 import { mkdirSync, readdirSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import { hostClient, stateFolder } from '../real-host.ts';
+import { hostClient, openFolder, stateFolder } from '../real-host.ts';
 import type { Armament } from './lives.ts';
 import { Lives } from './lives.ts';
 import { untilClean } from './remains.ts';
@@ -38,12 +38,13 @@ const LEAKS_MS = 150;
 export async function runLane(lane: Lane, shim: string): Promise<LaneReport> {
   using state = stateFolder();
   using own = stateFolder();
+  using open = openFolder();
   mkdirSync(join(own.path, 'fired'));
   const more = {
     shim: { kind: 'native', path: shim },
     capacity: { cpuMilli: 1_000_000, memoryMib: 1_000_000 },
     addresses: Array.from({ length: 12 }, (_, n) => `127.64.0.${String(n + 1)}`),
-    artifactSources: [`${pathToFileURL(own.path).href}/`],
+    artifactSources: [`${pathToFileURL(open.path).href}/`],
     rounds: { leaksMs: LEAKS_MS, diskMs: 50, recordTimeMs: 100, rescanMs: 1_000 },
   };
   const worker = join(root, 'dist', 'bench', 'host', 'host-worker.js');
@@ -58,7 +59,7 @@ export async function runLane(lane: Lane, shim: string): Promise<LaneReport> {
   const met = (): ReadonlySet<string> => new Set(readdirSync(join(own.path, 'fired')));
   const fileOf = (point: string): string => `${point}:${String(lane.nth)}`.replaceAll('/', '_');
   try {
-    const scenario = new Scenario(http.client, lives, own.path, state.path, lane.firstPort);
+    const scenario = new Scenario(http.client, lives, open.path, state.path, lane.firstPort);
     const all = async (): Promise<readonly string[]> => {
       lives.arm({ orders: ordersOf(lane, (point) => ONLY_AT_FIRST.test(point)), from: 'start' });
       await lives.start();

@@ -37,6 +37,7 @@ function filesIn(stateFolder: string): string[] {
     'attempts',
     'leases/port',
     'leases/address',
+    'leases/user',
     'oci/containers',
     'events',
     'cas/tmp',

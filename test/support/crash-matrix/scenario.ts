@@ -23,6 +23,7 @@ export class Scenario {
   /** Ends that say that a fault of ours was their cause: right only where faults are thrown. */
   readonly blamed: string[] = [];
 
+  /** @param folder that tasks may see and write to */
   constructor(client: HostClient, lives: Lives, folder: string, stateFolder: string, firstPort: number) {
     this.#client = client;
     this.#lives = lives;

@@ -25,10 +25,16 @@ async function shown(attributes: Readonly<Record<string, string>>, wide: boolean
 }
 
 test('wide says which limits are counted and not enforced, and the other attributes', async () => {
-  const attributes = { 'limits.memory': 'none', 'limits.cpu': 'none', 'limits.disk': 'watched', zone: 'a' };
+  const attributes = {
+    'limits.memory': 'none',
+    'limits.cpu': 'none',
+    'limits.disk': 'watched',
+    zone: 'a',
+    'isolation.user': 'none',
+  };
   const text = await shown(attributes, true);
   expect(text).toMatch(/NOT-ENFORCED +VERSION +ATTRIBUTES/);
-  expect(text).toMatch(/ cpu,disk \(watched\),memory +0\.1\.0 +zone=a\n/);
+  expect(text).toMatch(/ cpu,disk \(watched\),memory,user +0\.1\.0 +zone=a\n/);
   expect(await shown(attributes, false)).not.toMatch(/NOT-ENFORCED/);
 });
 

@@ -97,7 +97,7 @@ function wanting(id: string, job: string, addresses: number): Allocation {
 
 function lentOn(world: HostWorld): Leases {
   const portRange = () => ({ first: 20_000, last: 20_003 });
-  return new Leases(world.ports, { addresses: POOL, restMs: REST_MS, portRange });
+  return new Leases(world.ports, { addresses: POOL, restMs: REST_MS, users: null, portRange });
 }
 
 describe('addresses of a host', () => {
@@ -131,7 +131,7 @@ describe('addresses of a host', () => {
           }
           if (step.kind === 'free') {
             const had = holders.get(step.id) ?? [];
-            await lent.release(wanting(step.id, step.id, 0), had);
+            await lent.release(wanting(step.id, step.id, 0), { addresses: had });
             holders.delete(step.id);
             order = [...order, ...had];
           }
@@ -141,9 +141,10 @@ describe('addresses of a host', () => {
             expect(order.length).toBeLessThan(step.count);
             continue;
           }
-          expect(got).toEqual(order.slice(0, step.count));
+          const had = order.slice(0, step.count);
+          expect(got).toEqual({ addresses: had });
           order = order.slice(step.count);
-          holders.set(step.id, got);
+          holders.set(step.id, had);
         }
         const held = [...holders].flatMap(([id, had]) => had.map((address) => [address, id] as const));
         expect(await lent.addresses.all()).toEqual(new Map(held));
@@ -158,18 +159,18 @@ describe('addresses of a host', () => {
     const metrics = { ...ports.metrics, count: (name: string) => void counts.push(name) };
     const lent = new Leases(
       { ...ports, metrics },
-      { addresses: ['127.64.0.1'], restMs: REST_MS, portRange: () => ({ first: 1, last: 2 }) },
+      { addresses: ['127.64.0.1'], restMs: REST_MS, users: null, portRange: () => ({ first: 1, last: 2 }) },
     );
-    expect(await lent.lease(wanting('a', 'web', 1))).toEqual(['127.64.0.1']);
+    expect(await lent.lease(wanting('a', 'web', 1))).toEqual({ addresses: ['127.64.0.1'] });
     expect(await lent.lease(wanting('b', 'other', 1))).toEqual({
       what: 'address',
       why: 'addresses: 1 needed, 0 available',
     });
-    await lent.release(wanting('a', 'web', 1), ['127.64.0.1']);
-    expect(await lent.lease(wanting('c', 'web', 1))).toEqual(['127.64.0.1']);
+    await lent.release(wanting('a', 'web', 1), { addresses: ['127.64.0.1'] });
+    expect(await lent.lease(wanting('c', 'web', 1))).toEqual({ addresses: ['127.64.0.1'] });
     expect(counts).toEqual([]);
-    await lent.release(wanting('c', 'web', 1), ['127.64.0.1']);
-    expect(await lent.lease(wanting('d', 'other', 1))).toEqual(['127.64.0.1']);
+    await lent.release(wanting('c', 'web', 1), { addresses: ['127.64.0.1'] });
+    expect(await lent.lease(wanting('d', 'other', 1))).toEqual({ addresses: ['127.64.0.1'] });
     expect(counts).toEqual(['moorage_host_leases_early_total']);
   });
 
@@ -242,12 +243,17 @@ describe('a stranger on an address of the pool', () => {
     const world = new HostWorld();
     const { ports } = world;
     const metrics = { ...ports.metrics, count: (name: string) => void counts.push(name) };
-    const settings = { addresses: POOL, restMs: REST_MS, portRange: () => ({ first: 1, last: 2 }) };
+    const settings = {
+      addresses: POOL,
+      restMs: REST_MS,
+      users: null,
+      portRange: () => ({ first: 1, last: 2 }),
+    };
     const lent = new Leases({ ...ports, metrics }, settings);
     await lent.lease(wanting('a', 'web', 1));
     expect(counts).toEqual([]);
     world.processes.takeAddress('127.64.0.2');
-    expect(await lent.lease(wanting('b', 'web', 1))).toEqual(['127.64.0.3']);
+    expect(await lent.lease(wanting('b', 'web', 1))).toEqual({ addresses: ['127.64.0.3'] });
     expect(counts).toEqual(['moorage_host_strangers_total']);
   });
 
@@ -313,10 +319,10 @@ describe('a port that was freed just now', () => {
     const having = (id: string, port: number): Allocation =>
       someStart({ allocation: { id, job: id, ports: { http: port } } }).allocation;
     for (const [n, id] of ['a', 'b', 'c'].entries()) await lent.lease(having(id, 20_000 + n));
-    await lent.release(having('a', 20_000), []);
+    await lent.release(having('a', 20_000), {});
     expect(await lent.lease(having('d', 20_000))).toMatchObject({ what: 'port' });
     await lent.lease(having('e', 20_003));
-    expect(await lent.lease(having('d', 20_000))).toEqual([]);
+    expect(await lent.lease(having('d', 20_000))).toEqual({});
   });
 });
 

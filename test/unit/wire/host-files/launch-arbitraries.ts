@@ -55,6 +55,9 @@ export const someLaunch: fc.Arbitrary<ShimLaunch> = fc.record(
     oomScoreAdj: fc.integer({ min: -1000, max: 1000 }),
     nice: fc.integer({ min: -20, max: 19 }),
     noNewPrivileges: fc.constant(true),
+    capabilities: fc.constant('none' as const),
+    own: plain,
+    apart: fc.constant(true),
     namespaces: fc.array(fc.record({ kind: fc.constantFrom(...NAMESPACES), path: plain }), {
       minLength: 1,
       maxLength: 3,

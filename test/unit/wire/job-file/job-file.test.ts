@@ -36,6 +36,15 @@ describe('what is accepted', () => {
     expect(jobOf('name: a\ncommand: [x]\n').groups['a']?.tasks['a']).not.toHaveProperty('limits');
   });
 
+  test('I68 a task that asks more than strangers have runs only on hosts that allow it', () => {
+    const texts = (text: string) => jobOf(text).groups['a']?.constraints.map((one) => one.text);
+    expect(texts('name: a\ncommand: [x]\nuser: agent\n')).toEqual(['host.allow.agent-user == true']);
+    expect(texts('name: a\ncommand: [x]\ndriver: sandbox\nnetwork: host\n')).toEqual([
+      'host.driver.sandbox exists',
+      'host.allow.host-network != false',
+    ]);
+  });
+
   test('a task runs only on hosts that have its driver; the constraint is added once', () => {
     const job = jobOf('name: a\ncommand: [x]\ndriver: sandbox\nconstraints: ["host.os == linux"]\n');
     const texts = (one: Job) => one.groups['a']?.constraints.map((expression) => expression.text);
@@ -318,6 +327,11 @@ describe('what is refused, and where', () => {
       'a network for a plain process',
       'name: a\ncommand: [x]\nnetwork: none\n',
       ['bad.yaml:3:10: error: network: a plain process has the network of its host; remove this field'],
+    ],
+    [
+      'a sandbox with a user of its host',
+      'name: a\ncommand: [x]\ndriver: sandbox\nuser: agent\n',
+      ['bad.yaml:4:7: error: user: only a plain process runs as a user of its host; remove this field'],
     ],
     [
       'a container without an image',

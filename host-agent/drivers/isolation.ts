@@ -1,0 +1,84 @@
+import type { ShimLaunch } from '../../src/wire/host-files/shim-launch.ts';
+import type { AgentPorts } from '../ports.ts';
+import type { AttemptOrder } from './task-driver.ts';
+import { PrepareError } from './task-driver.ts';
+
+/** How far this host keeps tasks from each other and from itself. */
+export interface Isolation {
+  /** Each allocation has a user of its own. */
+  readonly user: boolean;
+  /** And sees no other's files and processes. */
+  readonly view: boolean;
+}
+
+export const NO_ISOLATION: Isolation = { user: false, view: false };
+
+/** One run of a small program. */
+const TRY_MS = 10_000;
+const TRIAL = 'trial/own';
+
+/**
+ * Tries with the shim what tasks would be given. What cannot be had is logged, with the reason.
+ * @param shim the compiled one; null: this agent has none, or is not root
+ * @param uid one of the host's users for tasks
+ */
+export async function tryIsolation(ports: AgentPorts, shim: string | null, uid: number): Promise<Isolation> {
+  const { commands, disk, log } = ports;
+  if (commands === undefined) return NO_ISOLATION;
+  if (shim === null) {
+    log.warn(
+      {},
+      'tasks run as the user of this agent, and see its files: that takes root and the compiled shim',
+    );
+    return NO_ISOLATION;
+  }
+  const attempt = async (...more: string[]): Promise<string | null> => {
+    await disk.makeFolder(TRIAL);
+    const { code, out, err } = await commands.run(
+      [shim, '--try', disk.absolute(TRIAL), String(uid), ...more],
+      TRY_MS,
+    );
+    return code === 0 ? null : `${out}${err}`.trim();
+  };
+  try {
+    const view = await attempt('view');
+    if (view === null) return { user: true, view: true };
+    log.warn(
+      { why: view },
+      'tasks see the files and processes of this host: they cannot have a view of their own',
+    );
+    const user = await attempt();
+    if (user === null) return { user: true, view: false };
+    log.warn({ why: user }, 'tasks run as the user of this agent, and see its files');
+    return NO_ISOLATION;
+  } finally {
+    await disk.remove('trial');
+  }
+}
+
+/** For constraints: `isolation.user == own`, `isolation.view == own`. */
+export function isolationAttributes({ user, view }: Isolation): Record<string, string> {
+  return { 'isolation.user': user ? 'own' : 'none', 'isolation.view': view ? 'own' : 'none' };
+}
+
+/**
+ * A stranger on its host: a user of its own, without a capability or a way to one.
+ * @param folder absolute path of the allocation's folder
+ */
+export function asStranger(
+  launch: ShimLaunch,
+  { task, uid }: Pick<AttemptOrder, 'task' | 'uid'>,
+  folder: string,
+  isolation: Isolation,
+): ShimLaunch {
+  if (uid === undefined || task.user === 'agent') return launch;
+  if (!isolation.user) throw new PrepareError('this host can give it no user of its own any more');
+  return {
+    ...launch,
+    user: { uid, gid: uid },
+    noNewPrivileges: true,
+    capabilities: 'none',
+    own: folder,
+    ...(isolation.view ? { apart: true } : {}),
+  };
+}

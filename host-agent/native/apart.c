@@ -1,0 +1,179 @@
+/*
+ * A task's own sight of the machine, and its own user. Hidden from it: the host's state folder, and with it other tasks'
+ * folders, keys and sockets that lie there; other users' processes; what others keep in folders that everybody may write to,
+ * in whose place it has one of its allocation's. All of that is a mount namespace, which goes with its last process.
+ *
+ * Names below folders that a task may write to are its own to choose, links included: every step to them is taken by a
+ * descriptor, and follows none.
+ */
+#define _GNU_SOURCE
+#include "shim.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <limits.h>
+#include <linux/capability.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* Newer than some headers, and in two of them with others; the same everywhere. */
+#ifndef SYS_open_tree
+#define SYS_open_tree 428
+#define SYS_move_mount 429
+#define SYS_fsopen 430
+#define SYS_fsconfig 431
+#define SYS_fsmount 432
+#endif
+enum { CLONE_TREE = 1, CLOSE_ON_EXEC = 1, SET_STRING = 1, CREATE = 6, BY_DESCRIPTORS = 0x4 | 0x40 };
+enum { PLAIN_FILES_ONLY = 0x2 | 0x4 | 0x8 }; /* no set-user-id, no devices, no programs */
+enum { JOIN_SESSION_KEYRING = 1 };
+
+#define FOLDER_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+
+/* Everybody may write there, so what a task leaves there would outlive it, and wait for the next one of its number. */
+static const char *const SHARED[] = {"/tmp", "/var/tmp", "/dev/shm", "/run/lock"};
+
+static int give(int report, const char *folder, const char *name, uid_t uid, gid_t gid, mode_t mode) {
+    char path[PATH_MAX];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    if (mkdir(path, 0700) && errno != EEXIST) fail(report, errno, "folder", path);
+    int fd = open(path, FOLDER_FLAGS);
+    if (fd < 0 || fchown(fd, uid, gid) || fchmod(fd, mode)) fail(report, errno, "folder", path);
+    return fd;
+}
+
+/* A mount of this folder, at no place yet. */
+static int tree_of(int report, const char *path) {
+    int fd = (int)syscall(SYS_open_tree, AT_FDCWD, path, CLONE_TREE | O_CLOEXEC | AT_SYMLINK_NOFOLLOW);
+    if (fd < 0) fail(report, errno, "mount", path);
+    return fd;
+}
+
+static int make_mount(int report, const char *type, const char *name, const char *value) {
+    int context = (int)syscall(SYS_fsopen, type, CLOSE_ON_EXEC);
+    if (context < 0 || syscall(SYS_fsconfig, context, SET_STRING, name, value, 0) ||
+        syscall(SYS_fsconfig, context, CREATE, NULL, NULL, 0))
+        fail(report, errno, "mount", type);
+    int fd = (int)syscall(SYS_fsmount, context, CLOSE_ON_EXEC, PLAIN_FILES_ONLY);
+    if (fd < 0) fail(report, errno, "mount", type);
+    close(context);
+    return fd;
+}
+
+static void put_mount(int report, int tree, int at, const char *path) {
+    if (syscall(SYS_move_mount, tree, "", at, "", BY_DESCRIPTORS))
+        fail(report, errno, "mount at", path);
+    close(tree);
+    close(at);
+}
+
+/* The way to a folder, made where it is missing; `path` is absolute and has no links. */
+static int make_way(int report, const char *path) {
+    char copy[PATH_MAX];
+    snprintf(copy, sizeof copy, "%s", path);
+    int at = open("/", FOLDER_FLAGS);
+    for (char *save = NULL, *name = strtok_r(copy, "/", &save); name; name = strtok_r(NULL, "/", &save)) {
+        int next = openat(at, name, FOLDER_FLAGS);
+        if (next < 0 && errno == ENOENT && mkdirat(at, name, 0711) == 0) next = openat(at, name, FOLDER_FLAGS);
+        if (next < 0) fail(report, errno, "folder", path);
+        if (at >= 0) close(at);
+        at = next;
+    }
+    return at;
+}
+
+/*
+ * What to hide: the topmost folder on the way that a stranger may not pass, and the state folder at the latest. What lies in
+ * the former beside the way it could not see in any case.
+ */
+static void find_hidden(int report, const char *folder, char hidden[PATH_MAX]) {
+    snprintf(hidden, PATH_MAX, "%s", folder);
+    for (int up = 0; up < 2; up++) {
+        char *slash = strrchr(hidden, '/');
+        if (!slash || slash == hidden) fail(report, EINVAL, "apart", folder);
+        *slash = 0;
+    }
+    for (char *slash = strchr(hidden + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+        struct stat about;
+        *slash = 0;
+        if (stat(hidden, &about)) fail(report, errno, "apart", hidden);
+        if (!(about.st_mode & S_IXOTH)) return;
+        *slash = '/';
+    }
+}
+
+static void hide_others(int report, const char *folder) {
+    char path[PATH_MAX], hidden[PATH_MAX];
+    find_hidden(report, folder, hidden);
+    if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL)) fail(report, errno, "unshare", "mnt");
+    snprintf(path, sizeof path, "%s/work", folder);
+    int work = tree_of(report, path);
+    snprintf(path, sizeof path, "%s/artifacts", folder);
+    int artifacts = access(path, F_OK) ? -1 : tree_of(report, path);
+    snprintf(path, sizeof path, "%s/tmp", folder);
+    int shared[sizeof SHARED / sizeof *SHARED];
+    for (size_t i = 0; i < sizeof SHARED / sizeof *SHARED; i++) {
+        struct stat about;
+        shared[i] = lstat(SHARED[i], &about) == 0 && S_ISDIR(about.st_mode) ? tree_of(report, path) : -1;
+    }
+    for (size_t i = 0; i < sizeof SHARED / sizeof *SHARED; i++)
+        if (shared[i] >= 0) put_mount(report, shared[i], make_way(report, SHARED[i]), SHARED[i]);
+    int nothing = make_mount(report, "tmpfs", "mode", "0711");
+    put_mount(report, nothing, make_way(report, hidden), hidden);
+    snprintf(path, sizeof path, "%s/work", folder);
+    put_mount(report, work, make_way(report, path), path);
+    snprintf(path, sizeof path, "%s/artifacts", folder);
+    if (artifacts >= 0) put_mount(report, artifacts, make_way(report, path), path);
+    int processes = make_mount(report, "proc", "hidepid", "2");
+    put_mount(report, processes, make_way(report, "/proc"), "/proc");
+}
+
+void go_apart(int report, const char *folder, uid_t uid, gid_t gid, int view) {
+    close(give(report, folder, "work", uid, gid, 0700));
+    if (!view) return;
+    close(give(report, folder, "tmp", uid, gid, 01777));
+    hide_others(report, folder);
+}
+
+/* With a ring of keys of its own: the one inherited may hold keys of the agent's user. Kernels without keys have none. */
+void drop_keys(int report) {
+    if (syscall(SYS_keyctl, JOIN_SESSION_KEYRING, NULL) < 0 && errno != ENOSYS) fail(report, errno, "keyring", "");
+}
+
+void drop_capabilities(int report) {
+    struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct none[2] = {{0}};
+    if (syscall(SYS_capset, &head, none)) fail(report, errno, "capabilities", "");
+}
+
+/* What a task of this user would be given: can it be, on this machine? Says what cannot. */
+int try_apart(const char *folder, uid_t uid, int view) {
+    int report[2];
+    if (pipe2(report, O_CLOEXEC)) return 1;
+    pid_t pid = fork();
+    if (pid == 0) {
+        char work[PATH_MAX];
+        snprintf(work, sizeof work, "%s/work", folder);
+        go_apart(report[1], folder, uid, (gid_t)uid, view);
+        drop_keys(report[1]);
+        if (setgroups(0, NULL) || setresgid(uid, uid, uid) || setresuid(uid, uid, uid)) fail(report[1], errno, "user", "");
+        drop_capabilities(report[1]);
+        if (view && chdir(work)) fail(report[1], errno, "folder", work);
+        _exit(0);
+    }
+    close(report[1]);
+    struct verdict verdict;
+    int status = 0, said = read(report[0], &verdict, sizeof verdict) == (ssize_t)sizeof verdict;
+    if (pid < 0 || waitpid(pid, &status, 0) != pid) return 1;
+    if (said) printf("%s: %s\n", verdict.step, strerror(verdict.why));
+    return said || status != 0;
+}

@@ -1,0 +1,29 @@
+import type { Allowance } from '../../src/core/host/allowances.ts';
+import {
+  allowanceAttribute,
+  ALLOWANCES,
+  ALLOWED_BY_DEFAULT,
+  neededBy,
+} from '../../src/core/host/allowances.ts';
+import type { Host } from '../../src/core/host/host.ts';
+import type { Launch } from '../../src/wire/api/host-api.ts';
+import type { Isolation } from '../drivers/isolation.ts';
+
+/** What this host allows, for constraints. Where all tasks run as the agent's user, to ask for that is to ask for nothing. */
+export function policyAttributes(
+  allow: readonly Allowance[] = ALLOWED_BY_DEFAULT,
+  { user }: Isolation,
+): Record<string, string> {
+  return Object.fromEntries(
+    ALLOWANCES.map((one) => [
+      allowanceAttribute(one),
+      String(allow.includes(one) || (one === 'agent-user' && !user)),
+    ]),
+  );
+}
+
+/** @returns what a task asks and this host does not allow; null when it allows all */
+export function forbiddenIn(launch: Launch, { attributes }: Pick<Host, 'attributes'>): Allowance | null {
+  const needed = neededBy(Object.values(launch.tasks));
+  return needed.find((one) => attributes[allowanceAttribute(one)] === 'false') ?? null;
+}

@@ -1,0 +1,34 @@
+import type { TaskNetwork, TaskUser } from '../cell/job.ts';
+
+/**
+ * What a task may ask beyond being a stranger on its host. Each is in a host's attributes as `allow.<name>`, `true` or
+ * `false`, by its operator's policy.
+ *
+ *   agent-user     runs as the agent's user, and sees what that sees
+ *   host-network   a sandbox or container has the network of the host
+ */
+export const ALLOWANCES = ['agent-user', 'host-network'] as const;
+export type Allowance = (typeof ALLOWANCES)[number];
+
+/** What a host allows whose operator says nothing. */
+export const ALLOWED_BY_DEFAULT: readonly Allowance[] = ['host-network'];
+
+export function allowanceAttribute(allowance: Allowance): string {
+  return `allow.${allowance}`;
+}
+
+/** A task, of a job or of a file. */
+interface Asking {
+  readonly user?: TaskUser | undefined;
+  readonly network?: TaskNetwork | undefined;
+}
+
+/** What these tasks need to be allowed. */
+export function neededBy(tasks: Iterable<Asking>): readonly Allowance[] {
+  const needed = new Set<Allowance>();
+  for (const { user, network } of tasks) {
+    if (user === 'agent') needed.add('agent-user');
+    if (network === 'host') needed.add('host-network');
+  }
+  return ALLOWANCES.filter((one) => needed.has(one));
+}
