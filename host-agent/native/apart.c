@@ -114,6 +114,7 @@ static void find_hidden(int report, const char *folder, char hidden[PATH_MAX]) {
 static void hide_others(int report, const char *folder) {
     char path[PATH_MAX], hidden[PATH_MAX];
     find_hidden(report, folder, hidden);
+    umask(022); /* the way to its folder is made here, and it is to go it */
     if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL)) fail(report, errno, "unshare", "mnt");
     snprintf(path, sizeof path, "%s/work", folder);
     int work = tree_of(report, path);

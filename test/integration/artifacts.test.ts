@@ -9,7 +9,7 @@ import { artifactSource } from '../../src/adapters/disk/artifact-source.ts';
 import type { Artifact, Task } from '../../src/core/cell/job.ts';
 import { DriverWorld } from '../support/driver-world.ts';
 import { someStart, someTask } from '../support/host-orders.ts';
-import { describeNeeding, firstMissing, program } from '../support/needs.ts';
+import { describeNeeding, firstMissing, itWhere, program, root } from '../support/needs.ts';
 import { stateFolder } from '../support/real-host.ts';
 
 /** What is served under each path; a path that is not there is cut off in the middle. */
@@ -67,7 +67,7 @@ function order(script: string, artifacts: Task['artifacts'], changes: Partial<Ta
 
 describeNeeding(firstMissing(program('bwrap'), program('cc')), 'artifacts of tasks', () => {
   const world = new DriverWorld();
-  beforeAll(() => world.open());
+  beforeAll(() => world.open({ allow: ['agent-user'] }));
   afterAll(() => world.close());
 
   it('are fetched once for two tasks at once, and not again for a third', async () => {
@@ -90,9 +90,20 @@ describeNeeding(firstMissing(program('bwrap'), program('cc')), 'artifacts of tas
     const file = serve('/mine', Buffer.from('mine\n'));
     const script =
       'chmod u+w $MOORAGE_ARTIFACT_A && echo other >$MOORAGE_ARTIFACT_A && cat $MOORAGE_ARTIFACT_A';
-    expect((await world.run(order(script, { a: file }))).output).toBe('other\n');
+    expect((await world.run(order(script, { a: file }, { user: 'agent' }))).output).toBe('other\n');
     expect((await world.run(order('cat $MOORAGE_ARTIFACT_A', { a: file }))).output).toBe('mine\n');
   });
+
+  itWhere(
+    root(),
+    'I68 a plain process with a user of its own reads them, and does not change them',
+    async () => {
+      const file = serve('/read', Buffer.from('read\n'));
+      const script =
+        'cat $MOORAGE_ARTIFACT_A; chmod u+w $MOORAGE_ARTIFACT_A || echo other >$MOORAGE_ARTIFACT_A || echo held';
+      expect((await world.run(order(script, { a: file }))).output).toBe('read\nheld\n');
+    },
+  );
 
   it('in a sandbox they can be read and not written', async () => {
     const file = serve('/shared', Buffer.from('shared\n'));

@@ -88,7 +88,7 @@ describeNeeding(here, 'a plain task is a stranger on its host', () => {
     await world.said(other, 'up');
     const pid = (await world.until(other, (report) => report.state === 'running')).tasks['main']?.pid ?? 0;
     const { report, output } = await world.run(
-      running(`pwd; echo data >kept && cat kept
+      running(`pwd; echo data >kept && cat $HOME/kept
 for path in ${secret} ${state}/journal ${state}/attempts ${state}/allocations/${other} /tmp/moorage-test-strangers; do
   [ -e $path ] && echo "sees $path"
 done
