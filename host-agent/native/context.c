@@ -201,17 +201,14 @@ static void go_on_in_child(int report) {
     _exit(0);
 }
 
-/* Before namespaces: one of users may forbid it. */
+/* Before namespaces: one of users may forbid it. Who is not root keeps its groups, and becomes nobody else. */
 static void set_groups(int report) {
-    int64_t uid = launch_number("uid", -1), gid = launch_number("gid", -1);
-    if (uid < 0) return;
+    if (launch_number("uid", -1) < 0 || geteuid() != 0) return;
     gid_t groups[NGROUPS_MAX > 64 ? 64 : NGROUPS_MAX];
     size_t count = 0, cursor = 0;
     for (const char *text; (text = launch_next("group", &cursor));)
         if (count < sizeof groups / sizeof *groups) groups[count++] = (gid_t)strtoul(text, NULL, 10);
-    /* One's own user needs no privilege to become. */
-    int same = (uid_t)uid == geteuid() && (gid < 0 || (gid_t)gid == getegid());
-    if (setgroups(count, groups) && !same) fail(report, errno, "setgroups", "");
+    if (setgroups(count, groups)) fail(report, errno, "setgroups", "");
 }
 
 void enter_context(int report) {
