@@ -168,12 +168,12 @@ describeNeeding(program('cc'), 'the native shim', () => {
       ];
       const mounts = ['--proc', '/proc', '--dev', '/dev', '--tmpfs', '/tmp', '--chdir', '/tmp'];
       const task = await world.begin(
-        [...sandbox, ...mounts, 'sh', '-c', 'echo mine > /tmp/mark; sleep 1000'],
+        [...sandbox, ...mounts, 'sh', '-c', 'echo mine > /tmp/mark; echo up; sleep 1000'],
         {
           ...{ inner: true, inside: { cwd: '/tmp' } },
         },
       );
-      await world.started(task);
+      await world.printed(task, 'up');
       const script =
         'cat mark; grep -E "Cap(Eff|Bnd)|NoNewPrivs" /proc/self/status; touch /etc/x; ls /proc | grep -c 1';
       const name = await world.processes.exec(task, 'c', { command: ['sh', '-c', script] });

@@ -11,7 +11,13 @@ import { untilClean } from '../support/crash-matrix/remains.ts';
 import { linesOf } from '../support/crash-matrix/tasks.ts';
 import { someStart, someTask } from '../support/host-orders.ts';
 import { describeNeeding, firstMissing, program, root } from '../support/needs.ts';
-import { shimAndClient, startAgentChild, stateFolder, untilReport } from '../support/real-host.ts';
+import {
+  openFolder,
+  shimAndClient,
+  startAgentChild,
+  stateFolder,
+  untilReport,
+} from '../support/real-host.ts';
 import { killSpawner } from '../support/spawners.ts';
 
 const { tools, shim: compiled, client } = shimAndClient();
@@ -38,7 +44,7 @@ describeNeeding(
       'I13 I21 I23 at any of its system calls: its task runs at most once, and its end is exact or known to be lost',
       async () => {
         using folder = stateFolder();
-        using own = stateFolder();
+        using own = openFolder();
         const whole = witnessed(own.path, 'whole').order;
         const calls = callsOf(prepare(folder.path, whole), folder.path);
         expect(calls.length).toBeGreaterThan(50);
@@ -79,7 +85,7 @@ describeNeeding(
       'I13 or a spawner, while it is asked for shims: every task runs, and none twice',
       async () => {
         using folder = stateFolder();
-        using own = stateFolder();
+        using own = openFolder();
         const agent = await startAgentChild(folder.path, shim, ROUNDS);
         const works = Array.from({ length: 40 }, (_, n) => witnessed(own.path, String(n)));
         for (const [n, { order }] of works.entries()) {
