@@ -73,7 +73,7 @@ describeNeeding(program('etcdctl'), 'a cell whose store is restored from a snaps
       existsSync(openAt(name)) ? readFileSync(openAt(name), 'utf8').trim().split('\n').sort() : [];
     const jobOf = (name: string, count: number, then: string) => ({
       ...{ name, type: 'batch', count, resources: { cpu: '100m', memory: '32Mi' } },
-      command: ['sh', '-c', `echo "$ALLOC_INDEX" >> '${openAt(name)}'; ${then}`],
+      command: ['sh', '-c', `umask 0; echo "$ALLOC_INDEX" >> '${openAt(name)}'; ${then}`],
     });
     const jobs = [
       jobOf('before', 2, 'exec sleep 1000'),
