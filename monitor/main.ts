@@ -3,7 +3,8 @@ import { EtcdUpkeep } from '../src/adapters/etcd/upkeep.ts';
 import { webSocketClient } from '../src/adapters/http/channel-client.ts';
 import { undiciClient } from '../src/adapters/http/client.ts';
 import type { Reach } from '../src/adapters/http/http.ts';
-import { fastifyServer } from '../src/adapters/http/http.ts';
+import { CONNECTIONS_MAX, fastifyServer } from '../src/adapters/http/http.ts';
+import { divideOpenFiles, openFilesLimit } from '../src/adapters/system/open-files.ts';
 import { systemClock, systemRandom } from '../src/adapters/system/system.ts';
 import { systemFailures } from '../src/adapters/system/fail-points.ts';
 import { promMetrics } from '../src/adapters/telemetry/metrics.ts';
@@ -47,6 +48,7 @@ export async function runMonitor(options: MonitorOptions): Promise<RunningMonito
   const { cell, id, listen, version, log, lostAfterMs, massLossWaitMs, silenceMs, orphanMs, runRetentionMs } =
     options;
   const credentials = options.reach?.credentials;
+  const { limit, hostsMax, callersMax } = divideOpenFiles(openFilesLimit());
   const stopped = new AbortController();
   const { abandon, or } = abandonable();
   const { store, http, server, upkeep } = armed('monitor', failPointsOf(systemFailures), {
@@ -59,8 +61,10 @@ export async function runMonitor(options: MonitorOptions): Promise<RunningMonito
     }),
     upkeep: new EtcdUpkeep({ endpoints: options.etcd, credentials }),
     http: undiciClient({ connectionsPerPeerMax: HOSTS_PER_PEER_MAX, credentials }),
-    server: fastifyServer({ log, ...options.reach }),
+    server: fastifyServer({ log, connectionsMax: Math.min(CONNECTIONS_MAX, callersMax), ...options.reach }),
   });
+  const metrics = promMetrics({ processMetrics: true });
+  metrics.gauge('moorage_monitor_hosts_max', hostsMax);
   const monitor = new Monitor({
     ...{ cell, id, listen, version, log, store, http, server },
     channels: webSocketClient(credentials),
@@ -73,7 +77,8 @@ export async function runMonitor(options: MonitorOptions): Promise<RunningMonito
     },
     clock: systemClock,
     random: systemRandom,
-    metrics: promMetrics({ processMetrics: true }),
+    metrics,
+    hostsMax,
     ...(lostAfterMs === undefined ? {} : { lostAfterMs }),
     ...(massLossWaitMs === undefined ? {} : { massLossWaitMs }),
     ...(silenceMs === undefined ? {} : { silenceMs }),
@@ -83,7 +88,7 @@ export async function runMonitor(options: MonitorOptions): Promise<RunningMonito
     },
   });
   const listener = await monitor.start();
-  log.info({ address: listener.address, cell }, 'monitor serves');
+  log.info({ address: listener.address, cell, openFiles: limit, hostsMax }, 'monitor serves');
   let stopping: Promise<void> | null = null;
   const stop = async (): Promise<void> => {
     await monitor.close();

@@ -73,6 +73,8 @@ export interface MonitorDeps extends Omit<RolePorts, 'keys'> {
   readonly massLossWaitMs?: number;
   /** Silence after which a host counts as stale. Default 3 s. */
   readonly silenceMs?: number;
+  /** So many hosts have a report stream; the others count as silent. Default: no limit. */
+  readonly hostsMax?: number;
   readonly reaper?: Partial<ReaperTimes>;
   /** Absent: another program maintains the store's database. */
   readonly upkeep?: { readonly store: StoreUpkeep; readonly options: StoreKeeperOptions };
@@ -210,7 +212,7 @@ export class Monitor {
   }
 
   #makeFollower(): ReportFollower {
-    const { http, clock, random, log, metrics, silenceMs } = this.#deps;
+    const { http, clock, random, log, metrics, silenceMs, hostsMax } = this.#deps;
     return new ReportFollower({
       ...{ http, clock, random, log },
       sources: () =>
@@ -225,8 +227,22 @@ export class Monitor {
         },
         onComplete: () => this.state.relay.onComplete(),
       },
-      options: { mode: 'all', ...(silenceMs === undefined ? {} : { silenceMs }) },
+      options: {
+        ...{ mode: 'all', streamsMax: hostsMax, onUnfollowed: (hosts) => this.#onUnfollowed(hosts) },
+        ...(silenceMs === undefined ? {} : { silenceMs }),
+      },
     });
+  }
+
+  #onUnfollowed(hosts: number): void {
+    const { log, metrics, hostsMax } = this.#deps;
+    metrics.gauge('moorage_monitor_unfollowed_hosts', hosts);
+    if (hosts === 0) log.info({ hostsMax }, 'every host is followed again');
+    else
+      log.warn(
+        { unfollowed: hosts, hostsMax },
+        `the limit of open files allows ${String(hostsMax)} hosts; ${String(hosts)} more count as silent here: raise it (ulimit -n, LimitNOFILE)`,
+      );
   }
 
   #makeCommitter(): Committer {

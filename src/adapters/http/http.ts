@@ -61,7 +61,7 @@ const HEADER_BYTES_MAX = 8 * 1024;
 const URL_CHARS_MAX = 2 * 1024;
 const PARAM_CHARS_MAX = 128;
 const REQUESTS_PER_SOCKET_MAX = 100_000;
-const CONNECTIONS_MAX = 4_096;
+export const CONNECTIONS_MAX = 4_096;
 
 /** Only this machine reaches them. */
 export const LOOPBACK: ReadonlySet<string> = new Set(['127.0.0.1', '::1', 'localhost']);

@@ -13,6 +13,10 @@ export interface StreamParts {
   readonly merged: MergedView;
   /** Asked again at every `refresh()`, and before each new try. */
   sources(): readonly ReportSource[];
+  /** Streams at once. Default: no limit. */
+  readonly streamsMax?: number | undefined;
+  /** How many sources have no stream since the limit is reached; called when that changes. */
+  readonly onUnfollowed?: ((hosts: number) => void) | undefined;
 }
 
 interface HostStream {
@@ -21,17 +25,22 @@ interface HostStream {
   readonly ended: Promise<void>;
 }
 
-/** One stream for each host, opened again from where it stood when the host can do so. */
+/**
+ * One stream for each host, opened again from where it stood when the host can do so. Hosts beyond the limit of streams have
+ * none: they are expected, and so become silent.
+ */
 export class HostStreams {
   readonly #parts: StreamParts;
   readonly #streams = new Map<string, HostStream>();
+  /** Hosts that have no stream since the limit is reached. */
+  readonly #unfollowed = new Set<string>();
 
   constructor(parts: StreamParts) {
     this.#parts = parts;
   }
 
   refresh(): void {
-    const { merged } = this.#parts;
+    const { merged, streamsMax = Infinity } = this.#parts;
     const sources = new Map(this.#parts.sources().map((source) => [source.name, source]));
     for (const [name, stream] of this.#streams) {
       const source = sources.get(name);
@@ -40,12 +49,24 @@ export class HostStreams {
       this.#streams.delete(name);
       if (source === undefined) merged.forget(name);
     }
+    const before = this.#unfollowed.size;
+    for (const name of this.#unfollowed) {
+      if (sources.has(name)) continue;
+      this.#unfollowed.delete(name);
+      merged.forget(name);
+    }
     for (const source of sources.values()) {
       if (this.#streams.has(source.name)) continue;
       merged.expect(source.name);
+      if (this.#streams.size >= streamsMax) {
+        this.#unfollowed.add(source.name);
+        continue;
+      }
+      this.#unfollowed.delete(source.name);
       const stop = new AbortController();
       this.#streams.set(source.name, { source, stop, ended: this.#follow(source, stop.signal) });
     }
+    if (this.#unfollowed.size !== before) this.#parts.onUnfollowed?.(this.#unfollowed.size);
   }
 
   async close(): Promise<void> {

@@ -45,6 +45,10 @@ export interface ReportFollowerOptions {
   readonly mode: 'all' | 'any-one';
   /** A source or host without a message for this long counts as silent. Default `SILENCE_MS`. */
   readonly silenceMs?: number;
+  /** Mode `all`: streams at once, so that files are left for callers. Default: no limit. */
+  readonly streamsMax?: number | undefined;
+  /** Called with the number of hosts beyond that limit when it changes. */
+  onUnfollowed?(hosts: number): void;
 }
 
 /** Three beats of a host (`REPORT_BEAT_MS`), so that one lost beat means nothing (I18). */
@@ -79,7 +83,11 @@ export class ReportFollower {
     });
     const upstream: Upstream | null = options.mode === 'all' ? null : { heardAt: null, complete: false };
     const merged = new MergedView(clock, this.#silenceMs, deps.handlers ?? {}, upstream);
-    const parts = { clock, random, merged, reader: this.#reader, sources: () => deps.sources() };
+    const parts = {
+      ...{ clock, random, merged, reader: this.#reader, streamsMax: options.streamsMax },
+      sources: () => deps.sources(),
+      onUnfollowed: (hosts: number) => options.onUnfollowed?.(hosts),
+    };
     this.#merged = merged;
     this.#streams = upstream === null ? new HostStreams(parts) : new MonitorStream(parts, upstream);
     const streams = this.#streams;

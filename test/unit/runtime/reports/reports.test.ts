@@ -4,7 +4,7 @@ import { silentLog } from '../../../../src/adapters/telemetry/silent.ts';
 import { seededRandom } from '../../../../src/core/random/random.ts';
 import type { ReportHandlers } from '../../../../src/runtime/reports/cell-view.ts';
 import type { ReportFollowerOptions } from '../../../../src/runtime/reports/reports.ts';
-import { ReportFollower } from '../../../../src/runtime/reports/reports.ts';
+import { ReportFollower, SILENCE_MS } from '../../../../src/runtime/reports/reports.ts';
 import { ManualClock, until } from '../../../support/manual-clock.ts';
 import { ReportingHost, reportOf } from '../../../support/reporting-host.ts';
 
@@ -44,6 +44,21 @@ async function world(count: number) {
 }
 
 describe('ReportFollower, all hosts', () => {
+  it('hosts beyond the limit of streams become silent, and are followed when a place is free', async () => {
+    const { clock, network, hosts, sources } = await world(3);
+    const told: number[] = [];
+    const options = { streamsMax: 2, onUnfollowed: (count: number) => void told.push(count) };
+    const follower = follow(network, clock, sources, { options });
+    await until(() => follower.view.host('h2')?.asOfMs != null);
+    await clock.advance(SILENCE_MS + 1_000);
+    await until(() => follower.view.host('h3')?.staleSinceMs != null);
+    expect(follower.view.host('h3')?.asOfMs).toBeNull();
+    hosts.shift();
+    follower.refresh();
+    await until(() => follower.view.host('h3')?.asOfMs != null);
+    expect(told).toEqual([1, 0]);
+  });
+
   it('merges every host and says when the view is complete', async () => {
     const { clock, network, hosts, sources } = await world(3);
     hosts[1]?.change(reportOf('h2', 'a1'));
