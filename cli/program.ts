@@ -5,6 +5,7 @@
  *
  * - `jobs/`: submit jobs, follow them, ask why they wait, stop them. `tasks/`: output, commands, input and files inside a task.
  * - `cell/`: hosts, quotas, shared resources, schedulers, events.
+ * - `access/`: tokens of people, and the cells that they call.
  * - `operator/`: check and repair of the store, ticket keys. `tools/`: completion, fail-points, version.
  * - `sim/`: simulations in virtual time. `replay/`: a real trace on a real cell; `openb/` reads the trace's files.
  * - `roles/`: the processes of a cell. `dev/`: a development cell; `local-cell/` starts its processes, as for a replay.
@@ -13,6 +14,7 @@
  * allocation a typed name means).
  */
 import { Command } from 'commander';
+import { addAccessVerbs } from './access/access.ts';
 import { addCellVerbs } from './cell/cell.ts';
 import type { ProgramInput } from './command/command.ts';
 import { globalOptions } from './command/command.ts';
@@ -38,6 +40,8 @@ export function buildProgram(input: ProgramInput): Command {
   addJobVerbs(program, input);
   program.commandsGroup('Cell:');
   addCellVerbs(program, input);
+  program.commandsGroup('Access:');
+  addAccessVerbs(program, input);
   program.commandsGroup('Tools:');
   addOperatorVerbs(program, input);
   addReplayVerb(program, input);

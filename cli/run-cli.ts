@@ -22,7 +22,7 @@ export async function runCli(
     command,
     run: async (options: GlobalOptions, action: (context: Context) => Promise<number> | number) => {
       const leave = exitOnInterrupt(terminal, interrupted);
-      const context = makeContext(options, { terminal, interrupted, endInOrder: leave.never });
+      const context = await makeContext(options, { terminal, interrupted, endInOrder: leave.never });
       try {
         code = await Promise.race([Promise.resolve(action(context)), leave.now]);
       } finally {

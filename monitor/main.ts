@@ -5,6 +5,7 @@ import { undiciClient } from '../src/adapters/http/client.ts';
 import type { Reach } from '../src/adapters/http/http.ts';
 import { CONNECTIONS_MAX, fastifyServer } from '../src/adapters/http/http.ts';
 import { divideOpenFiles, openFilesLimit } from '../src/adapters/system/open-files.ts';
+import { sha256Hex } from '../src/adapters/system/digest.ts';
 import { systemClock, systemRandom } from '../src/adapters/system/system.ts';
 import { systemFailures } from '../src/adapters/system/fail-points.ts';
 import { promMetrics } from '../src/adapters/telemetry/metrics.ts';
@@ -79,6 +80,7 @@ export async function runMonitor(options: MonitorOptions): Promise<RunningMonito
     random: systemRandom,
     metrics,
     hostsMax,
+    digest: sha256Hex,
     ...(lostAfterMs === undefined ? {} : { lostAfterMs }),
     ...(massLossWaitMs === undefined ? {} : { massLossWaitMs }),
     ...(silenceMs === undefined ? {} : { silenceMs }),

@@ -6,6 +6,7 @@
  * - `jobs/`: job status, submissions and stops
  * - `runs/`: one-off runs and output
  * - `limits/`: quotas and shared resources
+ * - `tokens/`: people's tokens
  * - `events/`: what happened in the cell
  * - `reaper/`: finishes what has no owner, deletes old records
  * - `store/`: this monitor's registration, and upkeep of the store's database
@@ -19,6 +20,7 @@ import type { Job } from '../src/core/cell/job.ts';
 import { cellKeys } from '../src/core/cell/keys.ts';
 import { LedgerBook } from '../src/core/commit/ledger-book.ts';
 import type { AllocationReport } from '../src/core/host/report.ts';
+import type { Digest } from '../src/ports/crypto.ts';
 import type { ChannelClient, HttpClient, HttpListener, HttpServer } from '../src/ports/http.ts';
 import type { StoreUpkeep } from '../src/ports/store-upkeep.ts';
 import type { RolePorts } from '../src/runtime/runtime.ts';
@@ -53,10 +55,13 @@ import { Runs } from './runs/runs.ts';
 import { SchedulerEvents } from './events/scheduler-events.ts';
 import type { StoreKeeperOptions } from './store/store.ts';
 import { StoreKeeper } from './store/store.ts';
+import { HeldTokens } from './tokens/held-tokens.ts';
+import { Tokens } from './tokens/tokens.ts';
 import { EligibilityWriter } from './hosts/eligibility.ts';
 import { SchedulerQueries } from './jobs/why.ts';
 
 export interface MonitorDeps extends Omit<RolePorts, 'keys'> {
+  readonly digest: Digest;
   /** Name of the cell: all its keys lie under `/moorage/<cell>/`. */
   readonly cell: string;
   readonly id: string;
@@ -141,6 +146,7 @@ export class Monitor {
     const listener = await server.listen(monitorRoutes(this.state, this.keeper), {
       ...listen,
       bodyBytesMax: BODY_BYTES_MAX,
+      admit: this.state.heldTokens.admit,
       ...(channels === undefined ? {} : { channels: attachChannels(this.state, channels) }),
     });
     this.#listener = listener;
@@ -165,6 +171,7 @@ export class Monitor {
     this.leakWatch.close();
     this.state.events.close();
     this.state.relay.close();
+    this.state.heldTokens.close();
     await this.#listener?.close(CLOSE_GRACE_MS);
     await Promise.all([
       this.keeper?.close(),
@@ -177,8 +184,9 @@ export class Monitor {
   }
 
   #makeState(): MonitorState {
-    const { store, clock, random, log, metrics, http, id, version } = this.#deps;
-    const keys = cellKeys(this.#deps.cell);
+    const { cell, store, clock, random, log, metrics, http, digest, id, version } = this.#deps;
+    const keys = cellKeys(cell);
+    const tokenDeps = { store, keys, clock, random, log, digest };
     const follower = this.#makeFollower();
     const copy = new CellCopy(store, keys, log, {
       onChange: (change, listed) => this.#onChange(change, listed),
@@ -193,7 +201,7 @@ export class Monitor {
     const verdictOf = (host: string) => this.hostWatch.verdictOf(host);
     const submit = (job: Job): Promise<Written<SubmitAnswer>> => writes.submit(job, { ifMatch: null });
     return {
-      ...{ self: id, version, startedAtMs: clock.nowMs(), store, keys, clock, random, log, metrics },
+      ...{ self: id, cell, version, startedAtMs: clock.nowMs(), store, keys, clock, random, log, metrics },
       ...{ copy, follower, statuses, jobChanges, hosts },
       writes,
       bulk: new BulkWrites({ store, keys, clock, submit }),
@@ -208,6 +216,8 @@ export class Monitor {
       }),
       events: new EventLog(id, clock, () => copy.revision),
       schedulers: new SchedulerQueries(copy, http),
+      tokens: new Tokens(tokenDeps),
+      heldTokens: new HeldTokens(tokenDeps),
     };
   }
 

@@ -1,6 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { MonitorAddresses } from '../../src/clients/monitor-failover.ts';
+import type { SavedContext } from './contexts.ts';
+import { chosenContext } from './contexts.ts';
 import { CliError, EXIT } from './exit.ts';
 import type { Terminal } from './terminal.ts';
 
@@ -33,27 +35,61 @@ export function credentialsFolder(
   return called?.credentials ?? null;
 }
 
-/** The monitors to call, most explicit source first: option, `MOORAGE_ADDR`, a development cell of this folder, default. */
-export function monitorAddresses(sources: {
-  readonly option: readonly string[];
-  readonly env: Terminal['env'];
-  readonly cwd: string;
-}): MonitorAddresses {
-  const option = split(sources.option);
-  if (option.length > 0) return { urls: option.map((url) => checkUrl(url, '--address')), from: '--address' };
-  const env = split([sources.env.MOORAGE_ADDR ?? '']);
-  if (env.length > 0) return { urls: env.map((url) => checkUrl(url, 'MOORAGE_ADDR')), from: 'MOORAGE_ADDR' };
-  const cell = runningCell(sources.cwd);
-  if (cell !== null)
-    return { urls: cell.monitors, from: `the development cell "${cell.cell}" of this folder` };
-  return { urls: [DEFAULT_ADDRESS], from: 'the default address' };
+export interface FoundCell {
+  readonly addresses: MonitorAddresses;
+  /** Whose the addresses are; null: of no saved context, so that nothing of one may be shown there. */
+  readonly context: SavedContext | null;
 }
 
-function split(texts: readonly string[]): string[] {
+/**
+ * The monitors to call, most explicit source first: option, `MOORAGE_ADDR`, the context that is named, a development cell of
+ * this folder, the current context, default.
+ */
+export function findCell(sources: {
+  readonly option: readonly string[];
+  readonly context: string | undefined;
+  readonly env: Terminal['env'];
+  readonly cwd: string;
+}): FoundCell {
+  const chosen = chosenContext(sources.context, sources.env);
+  const written = writtenAddresses(sources);
+  if (written !== null) {
+    const isKnown = written.urls.every((url) => chosen?.context.addresses.includes(url));
+    return { addresses: written, context: isKnown ? (chosen?.context ?? null) : null };
+  }
+  const saved: FoundCell | null =
+    chosen === null
+      ? null
+      : {
+          addresses: { urls: chosen.context.addresses, from: `the context ${chosen.name}` },
+          context: chosen.context,
+        };
+  if (saved !== null && chosen?.isNamed === true) return saved;
+  const cell = runningCell(sources.cwd);
+  if (cell !== null) {
+    const from = `the development cell "${cell.cell}" of this folder`;
+    return { addresses: { urls: cell.monitors, from }, context: null };
+  }
+  return saved ?? { addresses: { urls: [DEFAULT_ADDRESS], from: 'the default address' }, context: null };
+}
+
+function writtenAddresses(sources: {
+  readonly option: readonly string[];
+  readonly env: Terminal['env'];
+}): MonitorAddresses | null {
+  const option = splitAddresses(sources.option, '--address');
+  if (option.length > 0) return { urls: option, from: '--address' };
+  const env = splitAddresses([sources.env.MOORAGE_ADDR ?? ''], 'MOORAGE_ADDR');
+  return env.length > 0 ? { urls: env, from: 'MOORAGE_ADDR' } : null;
+}
+
+/** @param from what named them, for messages. @throws CliError */
+export function splitAddresses(texts: readonly string[], from: string): readonly string[] {
   return texts
     .flatMap((text) => text.split(','))
     .map((text) => text.trim())
-    .filter((text) => text !== '');
+    .filter((text) => text !== '')
+    .map((text) => checkUrl(text, from));
 }
 
 function checkUrl(written: string, from: string): string {

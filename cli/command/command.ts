@@ -5,6 +5,7 @@
  * - `terminal.ts`: where it reads and writes;
  * - the client of a monitor at one of the addresses that `cell-address.ts` finds, with the credentials that
  *   `credentials.ts` reads;
+ * - the context that `contexts.ts` finds in the file of saved ones: its addresses, its namespace, and what it shows;
  * - the form of the output.
  *
  * It returns an exit code of `exit.ts` or throws a `CliError`; `problems.ts` makes one of a monitor's error answer. Files are
@@ -52,6 +53,10 @@ export const CREDENTIALS = [
   '--credentials <folder>',
   'your certificate and key, where the cell wants them (MOORAGE_CREDENTIALS)',
 ] as const;
+const CONTEXT = [
+  '--context <name>',
+  'a saved cell, as moorage context lists them (MOORAGE_CONTEXT)',
+] as const;
 const NAMESPACE = ['-n, --namespace <name>', 'namespace of the jobs (MOORAGE_NAMESPACE)'] as const;
 
 /** The options of cell verbs may stand before the verb too. */
@@ -61,6 +66,7 @@ export function globalOptions(program: Command): Command {
     .addOption(outputOption())
     .option(...ADDRESS, collect, [])
     .option(...CREDENTIALS)
+    .option(...CONTEXT)
     .option(...NAMESPACE);
 }
 
@@ -74,6 +80,7 @@ export function cellVerb(program: Command, definition: string, description: stri
   return verb(program, definition, description)
     .option(...ADDRESS, collect, [])
     .option(...CREDENTIALS)
+    .option(...CONTEXT)
     .option(...NAMESPACE);
 }
 

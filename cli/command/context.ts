@@ -1,7 +1,8 @@
 import type { MonitorClient } from '../../src/clients/monitor-client.ts';
-import type { Credentials } from '../../src/adapters/pki/credentials.ts';
+import type { Showing } from '../../src/adapters/pki/bearer.ts';
 import type { MonitorAddresses } from '../../src/clients/monitor-failover.ts';
 import type { ChannelClient } from '../../src/ports/http.ts';
+import type { FoundCell } from './cell-address.ts';
 import type { Terminal } from './terminal.ts';
 
 /** The options that every command has. */
@@ -9,6 +10,7 @@ export interface GlobalOptions {
   readonly address?: readonly string[];
   readonly credentials?: string;
   readonly namespace?: string;
+  readonly context?: string;
   readonly output?: Output | 'wide';
 }
 
@@ -31,47 +33,61 @@ export interface Context {
   endInOrder(): void;
 }
 
-export function makeContext(
+export async function makeContext(
   options: GlobalOptions,
   input: Pick<Context, 'terminal' | 'interrupted' | 'endInOrder'>,
-): Context {
+): Promise<Context> {
   const { terminal, interrupted } = input;
-  const reach = (): Promise<CellReach> => reachOf(terminal, options);
+  const { env, cwd } = terminal;
+  const cells = await import('./cell-address.ts');
+  let found: FoundCell | null = null;
+  const cell = (): FoundCell =>
+    (found ??= cells.findCell({ option: options.address ?? [], context: options.context, env, cwd }));
+  const reach = (): Promise<CellReach> => reachOf(terminal, options, cell());
   let api: Promise<MonitorClient> | null = null;
   return {
     ...input,
-    namespace: options.namespace ?? terminal.env.MOORAGE_NAMESPACE ?? 'default',
+    get namespace() {
+      return options.namespace ?? env.MOORAGE_NAMESPACE ?? cell().context?.namespace ?? 'default';
+    },
     output: options.output === 'wide' ? 'table' : (options.output ?? 'table'),
     wide: options.output === 'wide',
     api: () => (api ??= connect(reach(), interrupted)),
     channels: async () => {
       const { webSocketClient } = await import('../../src/adapters/http/channel-client.ts');
-      return webSocketClient((await reach()).credentials);
+      return webSocketClient((await reach()).showing);
     },
   };
 }
 
 interface CellReach {
   readonly addresses: MonitorAddresses;
-  readonly credentials: Credentials | undefined;
+  readonly showing: Showing | undefined;
 }
 
 /** Where the cell's monitors are, and what is shown to them. */
-async function reachOf(terminal: Terminal, options: GlobalOptions): Promise<CellReach> {
-  const { credentialsFolder, monitorAddresses } = await import('./cell-address.ts');
-  const { env, cwd } = terminal;
-  const addresses = monitorAddresses({ option: options.address ?? [], env, cwd });
-  const folder = credentialsFolder({ option: options.credentials, env, cwd }, addresses.urls);
-  if (folder === null) return { addresses, credentials: undefined };
+async function reachOf(
+  { env, cwd }: Terminal,
+  options: GlobalOptions,
+  { addresses, context }: FoundCell,
+): Promise<CellReach> {
+  const { credentialsFolder } = await import('./cell-address.ts');
+  const named = credentialsFolder({ option: options.credentials, env, cwd }, addresses.urls);
+  if (named === null && context?.token !== undefined && context.authorities !== undefined) {
+    const { bearerOf } = await import('../../src/adapters/pki/bearer.ts');
+    return { addresses, showing: bearerOf(context.token, context.authorities) };
+  }
+  const folder = named ?? context?.credentials ?? null;
+  if (folder === null) return { addresses, showing: undefined };
   const { readCredentials } = await import('./credentials.ts');
-  return { addresses, credentials: readCredentials(folder, null) };
+  return { addresses, showing: readCredentials(folder, null) };
 }
 
 async function connect(reaching: Promise<CellReach>, interrupted: AbortSignal): Promise<MonitorClient> {
-  const [{ addresses, credentials }, { nodeClient }, { MonitorClient }] = await Promise.all([
+  const [{ addresses, showing }, { nodeClient }, { MonitorClient }] = await Promise.all([
     reaching,
     import('../../src/adapters/http/node-client.ts'),
     import('../../src/clients/monitor-client.ts'),
   ]);
-  return new MonitorClient(nodeClient(credentials), addresses, interrupted);
+  return new MonitorClient(nodeClient(showing), addresses, interrupted);
 }

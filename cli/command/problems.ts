@@ -15,6 +15,8 @@ function exitCodeOf(problem: Problem): number {
 }
 
 function hintOf(problem: Problem): string {
+  if (problem.status === 401)
+    return 'moorage login, with a token; or --credentials FOLDER, with a certificate';
   if (problem.status === 404) return 'moorage ps';
   if (problem.status >= 500) return 'moorage hosts   (the cell may be starting, or its store may be down)';
   return 'moorage help';

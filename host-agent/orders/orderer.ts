@@ -1,4 +1,4 @@
-import type { Identity } from '../../src/core/access/identity.ts';
+import type { Caller } from '../../src/core/access/access.ts';
 import type { Allocation } from '../../src/core/cell/allocation.ts';
 import type { CellKeys } from '../../src/core/cell/keys.ts';
 import type { CellStore } from '../../src/ports/cell-store.ts';
@@ -40,7 +40,7 @@ export function askStore(store: CellStore, keys: CellKeys): AskStore {
  * @throws ProblemError; 503 while the store is needed and does not answer
  */
 export async function checkEnds(
-  peer: Identity | null,
+  peer: Caller | null,
   allocation: Allocation | undefined,
   ask: AskStore | undefined,
 ): Promise<void> {
@@ -52,7 +52,7 @@ export async function checkEnds(
 }
 
 /** A start is ordered in the caller's own name. @throws ProblemError */
-export function checkStarts(peer: Identity | null, { scheduler }: Allocation): void {
+export function checkStarts(peer: Caller | null, { scheduler }: Allocation): void {
   if (peer !== null && peer.id !== scheduler) throw notYours('a start in the name of another scheduler');
 }
 

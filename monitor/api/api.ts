@@ -5,8 +5,11 @@
  * - `job-routes.ts`: submit, run, stop, status, why, exit; `stream-routes.ts`: logs, events, reports
  * - `host-routes.ts`: hosts, their eligibility, schedulers
  * - `cell-routes.ts`: the cell and what hosts share; `quota-routes.ts`: what namespaces may use
+ * - `token-routes.ts`: tokens of people, and who calls
  * - `attach-routes.ts`: exec, signal and attach, passed on to the host
  * - `health-routes.ts`: liveness, readiness, metrics, version; `schema-routes.ts`: the schema of a job file
+ *
+ * What lies in namespaces that the caller does not see is left out, or absent: `sight.ts`.
  *
  * Every answer carries the revision of the last change that this monitor's copy holds; `min-revision.ts` lets a read that must
  * not be older than another monitor's answer wait for the copy.
@@ -24,7 +27,9 @@ import { quotaRoutes } from './quota-routes.ts';
 import { revisionHeader } from './requests.ts';
 import { knowsEnough } from './min-revision.ts';
 import { schemaRoutes } from './schema-routes.ts';
+import { checkSight } from './sight.ts';
 import { streamRoutes } from './stream-routes.ts';
+import { tokenRoutes } from './token-routes.ts';
 
 /** @param keeper null: another program maintains the store */
 export function monitorRoutes(state: MonitorState, keeper: StoreKeeper | null): Route[] {
@@ -33,6 +38,7 @@ export function monitorRoutes(state: MonitorState, keeper: StoreKeeper | null): 
     ...hostRoutes(state),
     ...cellRoutes(state, keeper),
     ...quotaRoutes(state),
+    ...tokenRoutes(state),
     ...streamRoutes(state),
     ...attachRoutes(state),
     ...healthRoutes(state),
@@ -41,6 +47,7 @@ export function monitorRoutes(state: MonitorState, keeper: StoreKeeper | null): 
   return routes.map((route) => ({
     ...route,
     handle: guarded(async (request) => {
+      checkSight(route.path, request);
       if (route.method === 'GET') await knowsEnough(state, request);
       const reply = await route.handle(request);
       return { ...reply, headers: { ...revisionHeader(state.copy.changedAt), ...reply.headers } };

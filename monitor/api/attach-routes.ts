@@ -1,3 +1,4 @@
+import { sees } from '../../src/core/access/access.ts';
 import { isId } from '../../src/core/cell/ids.ts';
 import type { Channel, ChannelClient, ChannelRoute, Route, RouteRequest } from '../../src/ports/http.ts';
 import { HttpError } from '../../src/ports/http.ts';
@@ -96,7 +97,10 @@ function idOf(request: RouteRequest): string {
 /** @returns the address of the host that reported the allocation */
 function hostOf({ copy, follower }: MonitorState, request: RouteRequest): string {
   const report = follower.view.allocation(idOf(request));
-  const host = report === undefined ? undefined : copy.hosts.get(report.host)?.value;
+  const host =
+    report === undefined || !sees(request.peer, report.namespace)
+      ? undefined
+      : copy.hosts.get(report.host)?.value;
   if (host !== undefined) return host.address;
   throw refuse(404, 'no-such-allocation', `no host has reported allocation ${idOf(request)}`, {
     hint: 'moorage ps',

@@ -1,3 +1,4 @@
+import { nameOfCaller } from '../../src/core/access/access.ts';
 import type { Route, RouteReply, RouteRequest } from '../../src/ports/http.ts';
 import type { Eligibility, HostConfirmation } from '../../src/core/host/host.ts';
 import { isReporting } from '../../src/runtime/reports/cell-view.ts';
@@ -7,9 +8,6 @@ import { hostList, hostStatus } from '../hosts/host-status.ts';
 import type { MonitorState } from './monitor-state.ts';
 import { noSuchHost, refuse } from '../refusals.ts';
 import { idIn } from './requests.ts';
-
-/** Author of an eligibility change through the API; the API knows no names of people. */
-const OPERATOR = 'operator';
 
 export function hostRoutes(state: MonitorState): Route[] {
   return [
@@ -44,11 +42,11 @@ async function setEligibility(state: MonitorState, request: RouteRequest): Promi
   const host = idIn(request.params['host'], 'host');
   const wanted = readEligibilityRequest(request.body);
   if (state.copy.hosts.get(host) === undefined) throw noSuchHost(host);
-  if (wanted.state === 'lost') return await confirm(state, host, 'lost', wanted.reason);
+  if (wanted.state === 'lost') return await confirm(state, request, 'lost', wanted.reason);
   const eligibility = await state.eligibility.set(host, {
     state: wanted.state,
     reason: wanted.reason,
-    by: OPERATOR,
+    by: nameOfCaller(request.peer),
     ...(wanted.state === 'draining' && wanted.deadlineMs !== undefined
       ? { drainDeadlineMs: state.clock.nowMs() + wanted.deadlineMs }
       : {}),
@@ -60,19 +58,20 @@ async function remove(state: MonitorState, request: RouteRequest): Promise<Route
   const host = idIn(request.params['host'], 'host');
   const reason = readReason(request.query['reason'] ?? '');
   if (state.copy.hosts.get(host) === undefined) throw noSuchHost(host);
-  return await confirm(state, host, 'removed', reason);
+  return await confirm(state, request, 'removed', reason);
 }
 
 /** An operator's word on a host that does not report: it needs no more time. */
 async function confirm(
   state: MonitorState,
-  host: string,
+  request: RouteRequest,
   confirmed: HostConfirmation,
   reason: string,
 ): Promise<RouteReply> {
+  const host = idIn(request.params['host'], 'host');
   if (isReporting(state.follower.view, host)) throw stillThere(host);
   const silentMs = state.clock.nowMs() - (state.verdictOf(host)?.sinceMs ?? state.clock.nowMs());
-  const change = { state: 'lost', reason, by: OPERATOR, confirmed, silentMs } as const;
+  const change = { state: 'lost', reason, by: nameOfCaller(request.peer), confirmed, silentMs } as const;
   // What is removed stays removed until it returns.
   const eligibility = await state.eligibility.set(host, change, (known) => known.confirmed !== 'removed');
   if (eligibility.state !== 'lost') throw stillThere(host);

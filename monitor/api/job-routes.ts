@@ -1,3 +1,4 @@
+import { sees } from '../../src/core/access/access.ts';
 import type { Job } from '../../src/core/cell/job.ts';
 import type { Route, RouteReply, RouteRequest } from '../../src/ports/http.ts';
 import type { JobProblem } from '../../src/wire/job-file/job-file.ts';
@@ -12,6 +13,7 @@ import { cellUsage } from '../jobs/usage.ts';
 import { noSuchJob, refuse } from '../refusals.ts';
 import { problemOfPart } from './problems.ts';
 import { caughtUp, countIn, findJob, jobKeyIn, namespaceIn, revisionHeader } from './requests.ts';
+import { checkSubmits } from './sight.ts';
 
 /** Proxies may cut a longer poll. */
 const WAIT_MS_MAX = 60_000;
@@ -65,6 +67,7 @@ export function jobRoutes(state: MonitorState): Route[] {
 
 async function submit(state: MonitorState, request: RouteRequest): Promise<RouteReply> {
   const job = { ...readJob(request.body), oneOff: false };
+  checkSubmits(request.peer, job.namespace);
   const traceparent = request.headers['traceparent'];
   const { answer, revision } = await state.writes.submit(job, {
     ifMatch: versionIn(request),
@@ -92,6 +95,7 @@ async function submitMany(
     try {
       const reading = reader.read(file);
       if (!reading.ok) throw badJob(reading.problems);
+      checkSubmits(request.peer, reading.listed.job.namespace);
       jobs.push(reading.listed);
       places.push(place);
     } catch (error) {
@@ -115,6 +119,7 @@ async function run(state: MonitorState, request: RouteRequest): Promise<RouteRep
     });
   const reading = parseRunObject(request.body);
   if (!reading.ok) throw badJob(reading.problems, RUN_HINT);
+  checkSubmits(request.peer, reading.job.namespace);
   const { answer, revision } = await state.runs.create(reading.job, key, request.headers['traceparent']);
   return { status: answer.created ? 201 : 200, headers: revisionHeader(revision), body: answer };
 }
@@ -157,6 +162,7 @@ function list(state: MonitorState, request: RouteRequest): RouteReply {
   const jobs: JobSummary[] = [];
   for (const [jobKey, { value }] of state.copy.jobs.rows()) {
     if (namespace !== null && value.job.namespace !== namespace) continue;
+    if (!sees(request.peer, value.job.namespace)) continue;
     const summary = state.statuses.summary(jobKey);
     if (summary !== null) jobs.push(summary);
   }
@@ -229,14 +235,17 @@ async function usage(state: MonitorState, request: RouteRequest): Promise<RouteR
   return { status: 200, body: await cellUsage(state.copy, state.hosts, jobKeysIn(state, request)) };
 }
 
-/** The jobs with allocations that `?namespace&job` means; all of them without either. */
+/** The jobs with allocations that `?namespace&job` means; all that the caller sees without either. */
 function jobKeysIn(state: MonitorState, request: RouteRequest): readonly string[] {
   const namespace = namespaceIn(request);
   const job = request.query['job'];
+  if (namespace !== null && !sees(request.peer, namespace)) return [];
   if (namespace !== null && job !== undefined) return [`${namespace}/${job}`];
   return [...state.copy.allocationsByJob.keys()].filter(
     (jobKey) =>
-      (namespace === null || jobKey.startsWith(`${namespace}/`)) &&
+      (namespace === null
+        ? sees(request.peer, jobKey.slice(0, jobKey.indexOf('/')))
+        : jobKey.startsWith(`${namespace}/`)) &&
       (job === undefined || jobKey.endsWith(`/${job}`)),
   );
 }

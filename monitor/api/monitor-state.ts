@@ -13,9 +13,12 @@ import type { EligibilityWriter } from '../hosts/eligibility.ts';
 import type { ComingVerdict } from '../hosts/hosts.ts';
 import type { SilentHosts } from '../hosts/silent-hosts.ts';
 import type { SchedulerQueries } from '../jobs/why.ts';
+import type { HeldTokens } from '../tokens/held-tokens.ts';
+import type { Tokens } from '../tokens/tokens.ts';
 
 /** What the routes of a monitor work with. */
 export interface MonitorState extends MonitorContext {
+  readonly cell: string;
   readonly version: string;
   readonly startedAtMs: number;
   readonly follower: ReportFollower;
@@ -32,5 +35,7 @@ export interface MonitorState extends MonitorContext {
   readonly logs: LogRelay;
   readonly events: EventLog;
   readonly schedulers: SchedulerQueries;
+  readonly tokens: Tokens;
+  readonly heldTokens: HeldTokens;
   readonly hosts: HostClient;
 }

@@ -1,3 +1,4 @@
+import { sees } from '../../src/core/access/access.ts';
 import type { Allocation } from '../../src/core/cell/allocation.ts';
 import type { Route, RouteReply, RouteRequest } from '../../src/ports/http.ts';
 import type { QuotaListAnswer } from '../../src/wire/api/quota-api.ts';
@@ -24,7 +25,10 @@ export function quotaRoutes(state: MonitorState): Route[] {
       method: 'GET',
       path: '/v1/quotas',
       right: 'read',
-      handle: async () => ({ status: 200, body: await list() }),
+      handle: async ({ peer }) => {
+        const { quotas } = await list();
+        return { status: 200, body: { quotas: quotas.filter(({ namespace }) => sees(peer, namespace)) } };
+      },
     },
     { method: 'PUT', path: '/v1/quotas/:namespace', right: 'limits', handle: set },
     { method: 'DELETE', path: '/v1/quotas/:namespace', right: 'limits', handle: remove },

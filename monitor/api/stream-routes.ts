@@ -9,6 +9,7 @@ import type { LogQuery } from '../runs/log-target.ts';
 import type { MonitorState } from './monitor-state.ts';
 import { refuse } from '../refusals.ts';
 import { countIn, findJob, flagIn, idIn } from './requests.ts';
+import { seenEvents } from './sight.ts';
 
 const INDEX_MAX = 1_000_000;
 
@@ -89,7 +90,7 @@ function logQuery(request: RouteRequest, jobKey: string): LogQuery {
 function events(state: MonitorState, request: RouteRequest): RouteReply {
   const since = request.headers['last-event-id'] ?? request.query['since'];
   const follow = flagIn(request, 'follow', true);
-  const items = state.events.read(since, follow, request.signal);
+  const items = seenEvents(request.peer, state.events.read(since, follow, request.signal));
   const asSse = (request.headers['accept'] ?? '').includes('text/event-stream');
   return {
     status: 200,

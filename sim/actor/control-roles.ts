@@ -47,7 +47,7 @@ export function monitorActor(environment: Environment, id: string, onUp: (monito
       const { server, store, http, clock, random, log } = rolePorts(environment, life, failed);
       const monitor = new Monitor({
         ...{ cell: CELL, id, version: VERSION, listen: LISTEN, store, http, server },
-        ...{ clock, random, log, metrics: silentMetrics },
+        ...{ clock, random, log, metrics: silentMetrics, digest },
       });
       onUp(monitor);
       await monitor.start();

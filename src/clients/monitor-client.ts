@@ -19,6 +19,7 @@ import type {
 import type { CellStatus, SharedResourceRequest, SharedStatus } from '../wire/api/cell-api.ts';
 import type { QuotaListAnswer, QuotaRequest, QuotaStatus } from '../wire/api/quota-api.ts';
 import type { Why } from '../wire/api/scheduler-api.ts';
+import type { NewToken, TokenListAnswer, TokenRequest, WhoAmI } from '../wire/api/token-api.ts';
 import type { CellUsage } from '../wire/api/usage-api.ts';
 import type { JobRef } from './monitor-paths.ts';
 import { pathOf, query } from './monitor-paths.ts';
@@ -178,6 +179,25 @@ export class MonitorClient {
 
   async schedulers(options: CallOptions = {}): Promise<SchedulerListAnswer> {
     return bodyOf(await this.#get('/v1/schedulers', options));
+  }
+
+  /** Who the caller is to the cell. */
+  async whoAmI(options: CallOptions = {}): Promise<WhoAmI> {
+    return bodyOf(await this.#get('/v1/whoami', options));
+  }
+
+  async tokens(options: CallOptions = {}): Promise<TokenListAnswer> {
+    return bodyOf(await this.#get('/v1/tokens', options));
+  }
+
+  /** Each delivery makes another token. */
+  async createToken(request: TokenRequest, options: CallOptions = {}): Promise<NewToken> {
+    return bodyOf(await this.#post('/v1/tokens', { ...options, body: request, repeatable: false }));
+  }
+
+  async revokeToken(id: string, options: CallOptions = {}): Promise<void> {
+    const path = `/v1/tokens/${encodeURIComponent(id)}`;
+    bodyOf(await this.#call({ ...options, method: 'DELETE', path, repeatable: false }));
   }
 
   async version(options: CallOptions = {}): Promise<VersionAnswer> {

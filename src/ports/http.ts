@@ -1,5 +1,6 @@
-import type { Right } from '../core/access/access.ts';
-import type { Identity, IdentityRole } from '../core/access/identity.ts';
+import type { Caller, Right } from '../core/access/access.ts';
+import type { IdentityRole } from '../core/access/identity.ts';
+import type { Person } from '../core/access/person.ts';
 
 /** HTTP as roles see it: calls out, and routes in. The simulator joins the two with a network of its own. */
 
@@ -59,9 +60,9 @@ export interface RouteRequest {
   readonly query: Readonly<Record<string, string>>;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: unknown;
-  /** Who calls, by its certificate; null: the server has no credentials, and trusts whoever reaches it. */
-  readonly peer: Identity | null;
-  /** Aborted when the caller has gone: ends streams. */
+  /** Who calls, by its certificate or token; null: the server has no credentials, and trusts whoever reaches it. */
+  readonly peer: Caller | null;
+  /** Aborted when the caller has gone, or its token has ended: ends streams. */
   readonly signal: AbortSignal;
 }
 
@@ -149,4 +150,16 @@ export interface ListenOptions {
   readonly port: number;
   readonly bodyBytesMax: number;
   readonly channels?: readonly ChannelRoute[];
+  /** Takes people with tokens, who have no certificate. Absent: a server with credentials wants a certificate of everybody. */
+  readonly admit?: AdmitToken;
+}
+
+/** `unknown`: never made, ended, or revoked. `unsure`: whether it counts cannot be said now. */
+export type AdmitToken = (token: string) => Promise<Admission | 'unknown' | 'unsure'>;
+
+/** A person, by its token. */
+export interface Admission {
+  readonly person: Person;
+  /** Aborted when the token ends or is revoked: whatever is open with it is cut. */
+  readonly ended: AbortSignal;
 }

@@ -12,6 +12,9 @@ import { startEtcd } from '../../src/adapters/etcd/server/server.ts';
 import { findEtcd } from '../../src/adapters/etcd/server/find-etcd.ts';
 import { webSocketClient } from '../../src/adapters/http/channel-client.ts';
 import { undiciClient } from '../../src/adapters/http/client.ts';
+import { nodeClient } from '../../src/adapters/http/node-client.ts';
+import type { Bearer, Showing } from '../../src/adapters/pki/bearer.ts';
+import { bearerOf } from '../../src/adapters/pki/bearer.ts';
 import type { Credentials } from '../../src/adapters/pki/credentials.ts';
 import { openCredentials } from '../../src/adapters/pki/credentials.ts';
 import { issue } from '../../src/adapters/pki/authority.ts';
@@ -21,6 +24,8 @@ import { HostClient } from '../../src/clients/host-client.ts';
 import { MonitorClient } from '../../src/clients/monitor-client.ts';
 import type { IdentityRole } from '../../src/core/access/identity.ts';
 import { IDENTITY_ROLES } from '../../src/core/access/identity.ts';
+import type { Scope } from '../../src/core/access/person.ts';
+import { SCOPES } from '../../src/core/access/person.ts';
 import { isTerminal } from '../../src/core/host/states.ts';
 import type { HttpClient, Method } from '../../src/ports/http.ts';
 import { HttpError } from '../../src/ports/http.ts';
@@ -29,14 +34,14 @@ import { LOOPBACK_HOSTS, TestAuthority } from '../support/credentials.ts';
 import { someStart, someStop } from '../support/host-orders.ts';
 import { PLAIN_SHIM } from '../support/real-host.ts';
 import type { ServedRoute, ServerRole } from '../support/rights-table.ts';
-import { has, servedRoutes } from '../support/rights-table.ts';
+import { has, lets, servedRoutes } from '../support/rights-table.ts';
 import { someTerms } from '../support/tickets.ts';
 
 const CELL = 'rights';
 const TIMEOUT_MS = 60_000;
 const LISTEN = { host: '127.0.0.1', port: 0 };
 
-/** What came of a call: `refused`, by its rights; `closed`, before any route was chosen; `let-in` to the route. */
+/** What came of a call: `refused`, by who calls or its rights; `closed`, before any route was chosen; `let-in` to the route. */
 type Fate = 'refused' | 'closed' | 'let-in';
 
 const closers: (() => Promise<unknown> | void)[] = [];
@@ -91,21 +96,21 @@ function urlOf({ server, path }: ServedRoute): string {
 }
 
 /** A call with nothing in it: who is let in learns that something is missing, and changes nothing. */
-async function fateOf(route: ServedRoute, credentials: Credentials): Promise<Fate> {
-  const http = undiciClient({ credentials });
+async function fateOf(route: ServedRoute, showing: Showing): Promise<Fate> {
+  const http = clientWith(showing);
   const over = new AbortController();
   try {
     const url = urlOf(route);
     if (route.method === 'CHANNEL') {
-      const answer = await webSocketClient(credentials).open({ url, timeoutMs: TIMEOUT_MS });
+      const answer = await webSocketClient(showing).open({ url, timeoutMs: TIMEOUT_MS });
       if (answer.kind === 'open') return 'let-in';
-      return answer.answer.status === 403 ? 'refused' : 'let-in';
+      return REFUSALS.has(answer.answer.status) ? 'refused' : 'let-in';
     }
     const { status } = await http.stream({
       ...{ method: route.method as Method, url, timeoutMs: TIMEOUT_MS, idleTimeoutMs: TIMEOUT_MS },
       signal: over.signal,
     });
-    return status === 403 ? 'refused' : 'let-in';
+    return REFUSALS.has(status) ? 'refused' : 'let-in';
   } catch (error) {
     if (error instanceof HttpError) return 'closed';
     throw error;
@@ -115,14 +120,25 @@ async function fateOf(route: ServedRoute, credentials: Credentials): Promise<Fat
   }
 }
 
+const REFUSALS: ReadonlySet<number> = new Set([401, 403]);
+
+function clientWith(showing: Showing): HttpClient {
+  return 'token' in showing ? nodeClient(showing) : undiciClient({ credentials: showing });
+}
+
 function shown(route: ServedRoute, fate: Fate): string {
   return `${route.server} ${route.method} ${route.path}: ${fate}`;
 }
 
-async function expectFates(credentials: Credentials, expected: (route: ServedRoute) => Fate): Promise<void> {
+/** A monitor lets people speak who have no certificate, and asks them for a token. */
+function strangers({ server }: ServedRoute): Fate {
+  return server === 'monitor' ? 'refused' : 'closed';
+}
+
+async function expectFates(showing: Showing, expected: (route: ServedRoute) => Fate): Promise<void> {
   const routes = servedRoutes();
   const seen: string[] = [];
-  for (const route of routes) seen.push(shown(route, await fateOf(route, credentials)));
+  for (const route of routes) seen.push(shown(route, await fateOf(route, showing)));
   expect(seen).toEqual(routes.map((route) => shown(route, expected(route))));
 }
 
@@ -156,11 +172,11 @@ describe('I65 S4.13 who may call what, of every route of every role', () => {
     const folder = await other.issue('operator', 'stranger');
     // It trusts our servers, so that they are the ones that refuse.
     writeFileSync(join(folder, 'ca.pem'), (await authority.folder.keyPair()).certificate);
-    await expectFates(openCredentials(folder, null), () => 'closed');
+    await expectFates(openCredentials(folder, null), strangers);
   });
 
   it('a certificate that has ended', async () => {
-    await expectFates(await written(CELL, -1_000), () => 'closed');
+    await expectFates(await written(CELL, -1_000), strangers);
   });
 
   it('a certificate of another cell, from the same authority', async () => {
@@ -179,15 +195,197 @@ describe('I65 S4.13 who may call what, of every route of every role', () => {
             const method = route.method === 'CHANNEL' ? 'GET' : route.method;
             const call = request(urlOf(route), { method, ca, agent: false }, (answer) => {
               answer.resume();
-              resolve(shown(route, answer.statusCode === 403 ? 'refused' : 'let-in'));
+              resolve(shown(route, REFUSALS.has(answer.statusCode ?? 0) ? 'refused' : 'let-in'));
             });
             call.once('error', () => resolve(shown(route, 'closed')));
             call.end();
           }),
       ),
     );
-    expect(seen).toEqual(servedRoutes().map((route) => shown(route, 'closed')));
+    expect(seen).toEqual(servedRoutes().map((route) => shown(route, strangers(route))));
   });
+});
+
+describe('S4.13 tokens of people', () => {
+  const clients: HttpClient[] = [];
+  afterAll(async () => {
+    await Promise.all(clients.map((client) => client.close()));
+  });
+  const monitor = (): string => addresses.monitor ?? '';
+  async function operator(): Promise<MonitorClient> {
+    return monitorClient({ showing: await authority.credentials('operator', 'ann') });
+  }
+  function monitorClient({ showing }: { readonly showing: Showing }): MonitorClient {
+    const http = clientWith(showing);
+    clients.push(http);
+    return new MonitorClient(http, { urls: [monitor()], from: 'a test' });
+  }
+  async function bearer(
+    scope: Scope,
+    namespaces: readonly string[] | null = null,
+    ttlMs = 600_000,
+  ): Promise<{ readonly id: string; readonly showing: Bearer }> {
+    const { id, token } = await (await operator()).createToken({ name: 'bob', scope, namespaces, ttlMs });
+    return { id, showing: bearerOf(token, (await authority.folder.keyPair()).certificate) };
+  }
+  /** At monitors by the scope; elsewhere it is not even asked for. */
+  const expected =
+    (scope: Scope) =>
+    (route: ServedRoute): Fate => {
+      if (route.server !== 'monitor') return 'closed';
+      return lets(scope, route) ? 'let-in' : 'refused';
+    };
+
+  it.each(SCOPES)('a token of the scope %s, at every route', async (scope) => {
+    await expectFates((await bearer(scope)).showing, expected(scope));
+  });
+
+  it.each(['read', 'submit'] as const)(
+    'a token of the scope %s and another namespace, at every route',
+    async (scope) => {
+      await expectFates((await bearer(scope, ['elsewhere'])).showing, expected(scope));
+    },
+  );
+
+  it('one that was never made, one with another secret, one that is none', async () => {
+    const { showing } = await bearer('admin');
+    const last = showing.token.at(-1) ?? '';
+    const other = `${showing.token.slice(0, -1)}${last === '0' ? '1' : '0'}`;
+    const made = showing.token.replace(/\.\w+\./, '.00000000000000000000000000.');
+    for (const token of [other, made, 'moorage', `${showing.token}.x`])
+      await expectFates({ ...showing, token }, strangers);
+  });
+
+  it('one that was revoked, and one that has ended', async () => {
+    const { id, showing } = await bearer('admin');
+    await monitorClient({ showing }).whoAmI();
+    await (await operator()).revokeToken(id);
+    await expectFates(showing, strangers);
+    const short = await bearer('admin', null, 1);
+    await pause(2);
+    await expectFates(short.showing, strangers);
+  });
+
+  it.each(['revoked', 'ended'])('what is open with a token is cut when it is %s', async (how) => {
+    const { id, showing } = await bearer('read', null, how === 'ended' ? 3_000 : 600_000);
+    const http = clientWith(showing);
+    clients.push(http);
+    const stream = await http.stream({
+      ...{ method: 'GET', url: `${monitor()}/v1/events?since=0`, to: 'monitor' },
+      ...{ timeoutMs: TIMEOUT_MS, idleTimeoutMs: TIMEOUT_MS },
+    });
+    expect(stream.status).toBe(200);
+    const chunks = stream.chunks[Symbol.asyncIterator]();
+    await chunks.next();
+    if (how === 'revoked') await (await operator()).revokeToken(id);
+    // An end in order would be taken for the end of the events.
+    const cut = async (): Promise<void> => {
+      while ((await chunks.next()).done !== true);
+    };
+    await expect(cut()).rejects.toThrow(HttpError);
+    expect(
+      (await http.call({ method: 'GET', url: `${monitor()}/v1/jobs`, timeoutMs: TIMEOUT_MS })).status,
+    ).toBe(401);
+  });
+
+  it('of another namespace: what is there and what is not have the same answers, and lists show nothing', async () => {
+    const api = await operator();
+    await api.submit({ name: 'secret-zebra', type: 'batch', command: ['sleep', '1000'] });
+    const allocation = await runningOf(api, 'secret-zebra');
+    const there = {
+      namespace: 'default',
+      job: 'secret-zebra',
+      id: allocation,
+      command: 'c1',
+      host: 'host-1',
+    };
+    const absent = {
+      namespace: 'nowhere',
+      job: 'missing-horse',
+      id: '0'.repeat(26),
+      command: 'c1',
+      host: 'host-0',
+    };
+    const [foreign, own] = [await bearer('submit', ['elsewhere']), await bearer('submit', ['default'])];
+    let shownToOwner = 0;
+    for (const route of servedRoutes().filter(({ server }) => server === 'monitor')) {
+      const ask = (names: Names, { showing }: { readonly showing: Bearer }): Promise<string> =>
+        answerTo(route, names, showing);
+      const answer = await ask(there, foreign);
+      expect(answer).not.toContain('zebra');
+      expect(answer).not.toContain(allocation);
+      if (route.path.includes(':')) expect(answer).toBe(await ask(absent, foreign));
+      const isRead = route.method === 'GET' || route.method === 'CHANNEL';
+      if (isRead && (await answerTo(route, there, own.showing, false)).includes('zebra')) shownToOwner += 1;
+    }
+    // Jobs, a job, why, allocations, events: else nothing was looked at.
+    expect(shownToOwner).toBeGreaterThanOrEqual(5);
+    const job = { name: 'secret-zebra', type: 'batch', command: ['true'] };
+    await expect(monitorClient(foreign).submit(job)).rejects.toThrow(
+      'this token is not of namespace default',
+    );
+    await expect(monitorClient(foreign).run(job, 'k1')).rejects.toThrow(
+      'this token is not of namespace default',
+    );
+    const { results } = await monitorClient(foreign).submitMany([job, { ...job, namespace: 'elsewhere' }]);
+    expect(results).toMatchObject([{ problem: { code: 'other-namespace' } }, { namespace: 'elsewhere' }]);
+    await monitorClient(own).stop({ namespace: 'default', job: 'secret-zebra' });
+  });
+
+  interface Names {
+    readonly namespace: string;
+    readonly job: string;
+    readonly id: string;
+    readonly command: string;
+    readonly host: string;
+  }
+
+  /** Status and body, with the names that were asked for taken out of it. */
+  async function answerTo(
+    route: ServedRoute,
+    names: Names,
+    showing: Bearer,
+    takesOut = true,
+  ): Promise<string> {
+    const path = route.path.replaceAll(/:(\w+)/g, (_, name: string) => names[name as keyof Names] ?? 'x');
+    const whole = `${monitor()}${path}`;
+    const without = (text: string): string =>
+      Object.values<string>({ ...names }).reduce((rest, name) => rest.replaceAll(name, '?'), text);
+    if (route.method === 'CHANNEL') {
+      const answer = await webSocketClient(showing).open({
+        url: whole,
+        to: 'monitor',
+        timeoutMs: TIMEOUT_MS,
+      });
+      if (answer.kind === 'refused')
+        return without(JSON.stringify([answer.answer.status, answer.answer.body]));
+      answer.channel.close();
+      return 'open zebra';
+    }
+    const http = clientWith(showing);
+    try {
+      const queries = route.path.includes(':')
+        ? ['']
+        : ['', '?namespace=default', '?namespace=default&job=secret-zebra'];
+      const texts: string[] = [];
+      for (const query of queries) {
+        const url = route.path === '/v1/events' ? `${whole}?since=0&follow=false` : whole + query;
+        const body = BODIES[route.path] ?? {};
+        const method = route.method as Method;
+        const asked = method === 'GET' || method === 'DELETE' ? { method, url } : { method, url, body };
+        const { status, body: answer } = await http.call({ ...asked, timeoutMs: TIMEOUT_MS });
+        texts.push(`${String(status)} ${JSON.stringify(answer)}`);
+      }
+      return takesOut && route.path.includes(':') ? without(texts.join('\n')) : texts.join('\n');
+    } finally {
+      await http.close();
+    }
+  }
+
+  const BODIES: Readonly<Record<string, unknown>> = {
+    '/v1/allocations/:id/exec': { commandId: 'c1', command: ['true'] },
+    '/v1/allocations/:id/signal': { signal: 'SIGCONT' },
+  };
 });
 
 describe('S4.13 I39 a stolen certificate', () => {

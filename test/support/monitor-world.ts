@@ -8,6 +8,7 @@ import { seededRandom } from '../../src/core/random/random.ts';
 import { MemoryCell } from '../../src/adapters/memory/cell.ts';
 import { MemoryCellStore } from '../../src/adapters/memory/memory.ts';
 import { MemoryNetwork } from './memory-network.ts';
+import { sha256Hex } from '../../src/adapters/system/digest.ts';
 import { silentLog, silentMetrics } from '../../src/adapters/telemetry/silent.ts';
 import type { Write } from '../../src/ports/cell-store.ts';
 import type { HttpAnswer, HttpCall } from '../../src/ports/http.ts';
@@ -46,7 +47,12 @@ export class MonitorWorld {
     const monitor = new Monitor({
       ...{ cell: 'test', id, version: '0', listen: { host: '127.0.0.1', port: 0 }, store: this.newStore() },
       ...{ http: this.network.client(id), server: this.network.server(), clock: this.clock },
-      ...{ random: seededRandom(this.#monitors.length + 1), log: silentLog, metrics: silentMetrics },
+      ...{
+        random: seededRandom(this.#monitors.length + 1),
+        digest: sha256Hex,
+        log: silentLog,
+        metrics: silentMetrics,
+      },
       ...more,
     });
     this.#monitors.push(monitor);

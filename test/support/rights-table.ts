@@ -5,6 +5,8 @@ import { attachChannels } from '../../monitor/api/attach-routes.ts';
 import { schedulerRoutes } from '../../schedulers/api.ts';
 import type { Right } from '../../src/core/access/access.ts';
 import { mayUse } from '../../src/core/access/access.ts';
+import type { Person, Scope } from '../../src/core/access/person.ts';
+import { SCOPES } from '../../src/core/access/person.ts';
 import type { IdentityRole } from '../../src/core/access/identity.ts';
 import { IDENTITY_ROLES } from '../../src/core/access/identity.ts';
 
@@ -53,12 +55,15 @@ const SERVERS: Readonly<Record<ServerRole, string>> = {
 /** The table of `docs/security.md`, in Markdown. */
 export function rightsTable(): string {
   const roles = IDENTITY_ROLES.filter((role) => role !== 'etcd');
+  const holders = [...roles, ...SCOPES.map((scope) => `token: ${scope}`)];
   const lines = [
-    row(['at', 'route', 'right', ...roles]),
-    row(['---', '---', '---', ...roles.map(() => '---')]),
+    row(['at', 'route', 'right', ...holders]),
+    row(['---', '---', '---', ...holders.map(() => '---')]),
   ];
-  for (const { server, method, path, right } of servedRoutes()) {
-    const marks = roles.map((role) => (has(role, right) ? 'yes' : '–'));
+  for (const route of servedRoutes()) {
+    const { server, method, path, right } = route;
+    const allowed = [...roles.map((role) => has(role, right)), ...SCOPES.map((scope) => lets(scope, route))];
+    const marks = allowed.map((is) => (is ? 'yes' : '–'));
     lines.push(row([SERVERS[server], `\`${method} ${path}\``, right, ...marks]));
   }
   return `${lines.join('\n')}\n`;
@@ -66,6 +71,15 @@ export function rightsTable(): string {
 
 export function has(role: IdentityRole, right: Right): boolean {
   return mayUse({ cell: 'c', role, id: 'x' }, right);
+}
+
+/** Monitors alone take tokens. */
+export function lets(scope: Scope, { server, right }: ServedRoute): boolean {
+  return server === 'monitor' && mayUse(somebody(scope, null), right);
+}
+
+export function somebody(scope: Scope, namespaces: readonly string[] | null): Person {
+  return { role: 'person', id: 'x', name: 'x', scope, namespaces, endsAtMs: 0 };
 }
 
 function row(cells: readonly string[]): string {

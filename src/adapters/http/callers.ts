@@ -1,27 +1,54 @@
-import type { Server } from 'node:http';
+import type { IncomingMessage, Server } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
-import type { Identity } from '../../core/access/identity.ts';
+import type { Caller } from '../../core/access/access.ts';
+import type { AdmitToken } from '../../ports/http.ts';
+import { onAbort } from '../../ports/on-abort.ts';
+import { ProblemError } from '../../wire/api/problem.ts';
 import { identityIn } from '../pki/certified.ts';
+import { problemOfStatus } from './problem-reply.ts';
 
 /** Timers take no longer delay; a connection that lives so long is opened anew, which does no harm. */
 const TIMER_MAX_MS = 0x7fff_ffff;
 
+/** Who makes a request. */
+export interface Admitted {
+  /** null: the server has no credentials. */
+  readonly peer: Caller | null;
+  /** Aborted when the caller's token ends; absent: it has a certificate, whose end is the connection's. */
+  readonly ended?: AbortSignal;
+}
+
+/** @throws ProblemError 401 or 403: nobody of this cell; 503: that cannot be said now */
+export type CallerOf = (request: IncomingMessage) => Admitted | Promise<Admitted>;
+
+const TRUSTED: Admitted = { peer: null };
+
+export const anybody: CallerOf = () => TRUSTED;
+
 /**
- * Who is at the other end of a server's connection, by its certificate; null: the server has no credentials; undefined:
- * nobody of this cell, though the authority signed the certificate.
+ * Reads the certificate once for each connection, and ends the connection when the certificate ends. A certificate counts
+ * before a token.
+ *
+ * @param admit absent: whoever has no certificate gets no connection
  */
-export type CallerOf = (socket: Duplex) => Identity | null | undefined;
-
-export const anybody: CallerOf = () => null;
-
-/** Reads the certificate once for each connection, and ends the connection when the certificate ends. */
-export function certifiedCallers(server: Server, cell: string): CallerOf {
-  const callers = new WeakMap<Duplex, Identity>();
+export function certifiedCallers(server: Server, cell: string, admit: AdmitToken | undefined): CallerOf {
+  const known = new WeakMap<Duplex, Admitted>();
+  /** Connections without a certificate that counts, and what is wrong with the one that was shown. */
+  const nameless = new WeakMap<Duplex, { readonly wrong: string | null }>();
   server.on('secureConnection', (socket: TLSSocket) => {
     const certificate = socket.getPeerCertificate();
+    if (Object.keys(certificate).length === 0) {
+      if (admit === undefined) socket.destroy();
+      else nameless.set(socket, { wrong: null });
+      return;
+    }
+    if (!socket.authorized) {
+      nameless.set(socket, { wrong: String(socket.authorizationError) });
+      return;
+    }
     const identity = identityIn(certificate.subjectaltname);
-    if (identity?.cell === cell) callers.set(socket, identity);
+    if (identity?.cell === cell) known.set(socket, { peer: identity });
     // A resumed connection does not show its certificate again: it may have expired meanwhile.
     const restMs = Date.parse(certificate.valid_to) - Date.now();
     if (!(restMs > 0)) return socket.destroy();
@@ -29,5 +56,60 @@ export function certifiedCallers(server: Server, cell: string): CallerOf {
     end.unref();
     socket.once('close', () => clearTimeout(end));
   });
-  return (socket) => callers.get(socket);
+  return (request) => {
+    const certified = known.get(request.socket);
+    if (certified !== undefined) return certified;
+    const stranger = nameless.get(request.socket);
+    if (admit === undefined || stranger === undefined) throw new ProblemError(problemOfStatus(403));
+    if (stranger.wrong !== null) throw wrongCertificate(stranger.wrong);
+    return admitted(admit, request);
+  };
 }
+
+const BEARER = /^bearer +(\S+)$/i;
+
+async function admitted(admit: AdmitToken, { headers }: IncomingMessage): Promise<Admitted> {
+  const token = BEARER.exec(headers.authorization ?? '')?.[1];
+  if (token === undefined) throw new ProblemError(problemOfStatus(401));
+  const admission = await admit(token);
+  if (admission === 'unknown') throw new ProblemError(UNKNOWN_TOKEN);
+  if (admission === 'unsure') throw new ProblemError(UNSURE);
+  return { peer: admission.person, ended: admission.ended };
+}
+
+/**
+ * Cuts what is open when the caller's token ends: an end in order would pass for the end of the task or of its output.
+ * @returns forgets it
+ */
+export function cutAtEnd({ ended }: Admitted, cut: () => void): () => void {
+  if (ended === undefined) return () => undefined;
+  if (!ended.aborted) return onAbort(ended, cut);
+  cut();
+  return () => undefined;
+}
+
+function wrongCertificate(why: string): ProblemError {
+  return new ProblemError({
+    ...{
+      status: 401,
+      code: 'bad-certificate',
+      detail: `the certificate that was shown does not count: ${why}`,
+    },
+    hint: 'moorage pki issue AUTHORITY --role operator --id NAME',
+  });
+}
+
+/** One text for all reasons. */
+const UNKNOWN_TOKEN = {
+  ...{ status: 401, code: 'bad-token', detail: 'this token was never made, has ended, or was revoked' },
+  hint: 'moorage login, with another token',
+};
+
+const UNSURE = {
+  ...{
+    status: 503,
+    code: 'store-away',
+    detail: 'the store does not answer, and it must say whether this token counts',
+  },
+  hint: 'ask again',
+};

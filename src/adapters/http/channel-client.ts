@@ -2,28 +2,29 @@ import type { IncomingMessage } from 'node:http';
 import { WebSocket } from 'ws';
 import type { ChannelAnswer, ChannelCall, ChannelClient, HttpAnswer } from '../../ports/http.ts';
 import { CHANNEL_MESSAGE_BYTES_MAX, HttpError } from '../../ports/http.ts';
-import type { Credentials } from '../pki/credentials.ts';
+import type { Showing } from '../pki/bearer.ts';
+import { headersOf } from '../pki/bearer.ts';
 import { clientTls } from '../pki/tls.ts';
 import { httpErrorOf, isPlain, plainError } from './call-faults.ts';
 import { onAbort } from '../../ports/on-abort.ts';
 import { flatHeaders } from './request-values.ts';
 import { SocketChannel } from './socket-channel.ts';
 
-/** Opens channels over WebSocket. @param credentials with them to peers of the cell only */
-export function webSocketClient(credentials?: Credentials): ChannelClient {
-  return { open: (call) => open(call, credentials) };
+/** Opens channels over WebSocket. @param showing with it to peers of the cell only */
+export function webSocketClient(showing?: Showing): ChannelClient {
+  return { open: (call) => open(call, showing) };
 }
 
-function open(call: ChannelCall, credentials: Credentials | undefined): Promise<ChannelAnswer> {
+function open(call: ChannelCall, showing: Showing | undefined): Promise<ChannelAnswer> {
   const { url, headers, timeoutMs, signal } = call;
-  if (credentials !== undefined && isPlain(url)) return Promise.reject(plainError(url));
+  if (showing !== undefined && isPlain(url)) return Promise.reject(plainError(url));
   if (signal?.aborted === true) return Promise.reject(new HttpError('the caller gave up', { sent: false }));
   const socket = new WebSocket(url.replace(/^http/, 'ws'), {
     handshakeTimeout: timeoutMs,
     maxPayload: CHANNEL_MESSAGE_BYTES_MAX,
     perMessageDeflate: false,
-    ...(headers === undefined ? {} : { headers }),
-    ...(credentials === undefined ? {} : clientTls(credentials, call.to)),
+    headers: { ...headers, ...headersOf(showing) },
+    ...(showing === undefined ? {} : clientTls(showing, call.to)),
   });
   // Made at once: the first message may come in the same read as the answer.
   const channel = new SocketChannel(socket);

@@ -3,11 +3,13 @@ import { STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { WebSocketServer } from 'ws';
 import { mayUse } from '../../core/access/access.ts';
-import type { Channel, ChannelRoute, RouteRequest } from '../../ports/http.ts';
+import type { Channel, ChannelRoute } from '../../ports/http.ts';
 import { CHANNEL_MESSAGE_BYTES_MAX } from '../../ports/http.ts';
 import type { Log } from '../../ports/telemetry.ts';
 import type { Problem } from '../../wire/api/problem.ts';
+import { ProblemError } from '../../wire/api/problem.ts';
 import type { CallerOf } from './callers.ts';
+import { cutAtEnd } from './callers.ts';
 import { matchRoute } from './route-match.ts';
 import { PROBLEM_TYPE, problemOfError, problemOfStatus } from './problem-reply.ts';
 import { flatHeaders } from './request-values.ts';
@@ -35,29 +37,34 @@ export function takeChannels(
       request.headers.upgrade?.toLowerCase() === 'websocket'
         ? matchRoute(routes, request.method ?? 'GET', request.url ?? '/')
         : null;
-    const peer = callerOf(socket);
-    if (peer === undefined) return refuse(socket, problemOfStatus(403));
-    if (found === null) return refuse(socket, problemOfStatus(routes.length === 0 ? 400 : 404));
-    if (!mayUse(peer, found.route.right)) return refuse(socket, problemOfStatus(403));
-    if (open.size >= CHANNELS_MAX) return refuse(socket, problemOfStatus(503));
-    const { params, query } = found.values;
-    const asked: RouteRequest = {
-      ...{ params, query, headers: flatHeaders(request.headers), body: undefined, peer },
-      signal: caller.signal,
+    const opened = async (): Promise<(channel: Channel) => Promise<void>> => {
+      const admitted = await callerOf(request);
+      const { peer } = admitted;
+      if (found === null) throw new ProblemError(problemOfStatus(routes.length === 0 ? 400 : 404));
+      if (!mayUse(peer, found.route.right)) throw new ProblemError(problemOfStatus(403));
+      if (open.size >= CHANNELS_MAX) throw new ProblemError(problemOfStatus(503));
+      socket.once(
+        'close',
+        cutAtEnd(admitted, () => socket.destroy()),
+      );
+      const { params, query } = found.values;
+      const headers = flatHeaders(request.headers);
+      return await found.route.open({ params, query, headers, body: undefined, peer, signal: caller.signal });
     };
-    found.route.open(asked).then(
+    const path = found?.route.path ?? '?';
+    opened().then(
       (serve) =>
         sockets.handleUpgrade(request, socket, head, (ws) => {
           const channel = new SocketChannel(ws);
           open.add(channel);
           serve(channel)
-            .catch((error: unknown) => log.debug({ route: found.route.path, error }, 'a channel broke off'))
+            .catch((error: unknown) => log.debug({ route: path, error }, 'a channel broke off'))
             .finally(() => {
               channel.close();
               open.delete(channel);
             });
         }),
-      (error: unknown) => refuse(socket, problemOfError(error, log, found.route.path)),
+      (error: unknown) => refuse(socket, problemOfError(error, log, path)),
     );
   });
   return {

@@ -1,5 +1,5 @@
 /**
- * The HTTP server of every role. A request passes: who calls (`callers.ts`), by its certificate → limits on its size and time
+ * The HTTP server of every role. A request passes: who calls (`callers.ts`), by its certificate or token → limits on its size and time
  * → the right of its route → `readOnlyJson` → its route → JSON, or a stream (`stream-reply.ts`); whatever fails is answered
  * with a problem (`problem-reply.ts`).
  *
@@ -18,15 +18,21 @@ import type {
 } from 'fastify';
 import fastify from 'fastify';
 import { assertRights, mayUse } from '../../core/access/access.ts';
-import type { Identity } from '../../core/access/identity.ts';
 import { parseStrictJson } from '../../core/json/json.ts';
-import type { HttpListener, HttpServer, ListenOptions, Route, RouteRequest } from '../../ports/http.ts';
+import type {
+  AdmitToken,
+  HttpListener,
+  HttpServer,
+  ListenOptions,
+  Route,
+  RouteRequest,
+} from '../../ports/http.ts';
 import type { Log } from '../../ports/telemetry.ts';
 import { ProblemError } from '../../wire/api/problem.ts';
 import type { Credentials } from '../pki/credentials.ts';
 import { serverTls } from '../pki/tls.ts';
-import type { CallerOf } from './callers.ts';
-import { anybody, certifiedCallers } from './callers.ts';
+import type { Admitted, CallerOf } from './callers.ts';
+import { anybody, certifiedCallers, cutAtEnd } from './callers.ts';
 import { takeChannels } from './channel-server.ts';
 import { PROBLEM_TYPE, problemOfError, problemOfStatus } from './problem-reply.ts';
 import { flatHeaders, flatQuery } from './request-values.ts';
@@ -99,7 +105,7 @@ function makeServer(routes: readonly Route[], listen: ListenOptions, options: Fa
     forceCloseConnections: 'idle',
     routerOptions: { maxParamLength: PARAM_CHARS_MAX },
     exposeHeadRoutes: false,
-    ...secured(options.credentials),
+    ...secured(options.credentials, listen.admit !== undefined),
     frameworkErrors: (_error, _request, reply) => sendProblem(reply, problemOfStatus(400)),
   });
   app.server.maxConnections = options.connectionsMax ?? CONNECTIONS_MAX;
@@ -107,18 +113,19 @@ function makeServer(routes: readonly Route[], listen: ListenOptions, options: Fa
   app.server.on('checkContinue', (_request, response) => {
     response.writeHead(417, { connection: 'close' }).end();
   });
-  const { callerOf, forget } = callersOf(app, options.credentials);
+  const { callerOf, forget } = callersOf(app, options.credentials, listen.admit);
   const open = new Set<AbortController>();
   readOnlyJson(app);
+  const callers = new WeakMap<FastifyRequest, Admitted>();
   app.addHook('onRequest', async (request) => {
-    if (callerOf(request.raw.socket) === undefined) throw new ProblemError(problemOfStatus(403));
+    callers.set(request, await callerOf(request.raw));
     if (request.url.length > URL_CHARS_MAX) throw new ProblemError(problemOfStatus(414));
   });
   app.setErrorHandler((error, request, reply) =>
     sendProblem(reply, problemOfError(error, options.log, request.routeOptions.url ?? '?')),
   );
   app.setNotFoundHandler((_request, reply) => sendProblem(reply, problemOfStatus(404)));
-  for (const route of routes) mount(app, route, { open, callerOf, log: options.log });
+  for (const route of routes) mount(app, route, { open, callers, log: options.log });
   const channels = takeChannels(app.server, listen.channels ?? [], callerOf, options.log);
   return {
     app,
@@ -137,20 +144,24 @@ const LIMITS = {
 };
 
 /** One kind of server or the other; fastify types an instance by its server, and what is used here is the same of both. */
-function secured(credentials: Credentials | undefined): { readonly http: typeof LIMITS } {
+function secured(
+  credentials: Credentials | undefined,
+  takesTokens: boolean,
+): { readonly http: typeof LIMITS } {
   if (credentials === undefined) return { http: LIMITS };
-  return { https: { ...LIMITS, ...serverTls(credentials.now) } } as never;
+  return { https: { ...LIMITS, ...serverTls(credentials.now, takesTokens) } } as never;
 }
 
 /** @returns `forget` ends the following of the credentials */
 function callersOf(
   app: FastifyInstance,
   credentials: Credentials | undefined,
+  admit: AdmitToken | undefined,
 ): { readonly callerOf: CallerOf; readonly forget: () => void } {
   if (credentials === undefined) return { callerOf: anybody, forget: () => undefined };
   const server = app.server as unknown as TlsServer;
-  const forget = credentials.onChange((now) => server.setSecureContext(serverTls(now)));
-  return { callerOf: certifiedCallers(app.server, credentials.identity.cell), forget };
+  const forget = credentials.onChange((now) => server.setSecureContext(serverTls(now, admit !== undefined)));
+  return { callerOf: certifiedCallers(app.server, credentials.identity.cell, admit), forget };
 }
 
 /** Routes check their bodies. Fastify's own compilers would be loaded all the same, and take a tenth of a start. */
@@ -183,18 +194,19 @@ function decodeText(body: Buffer): string {
 
 interface Mounted {
   readonly open: Set<AbortController>;
-  readonly callerOf: CallerOf;
+  /** Of the requests under way. */
+  readonly callers: WeakMap<FastifyRequest, Admitted>;
   readonly log: Log;
 }
 
-function mount(app: FastifyInstance, route: Route, { open, callerOf, log }: Mounted): void {
+function mount(app: FastifyInstance, route: Route, { open, callers, log }: Mounted): void {
   app.route({
     method: route.method,
     url: route.path,
     ...(route.bodyBytesMax === undefined ? {} : { bodyLimit: route.bodyBytesMax }),
     onRequest: async (request) => {
-      const peer = callerOf(request.raw.socket);
-      if (peer === undefined || !mayUse(peer, route.right)) throw new ProblemError(problemOfStatus(403));
+      if (!mayUse(admittedOf(callers, request).peer, route.right))
+        throw new ProblemError(problemOfStatus(403));
     },
     handler: async (request, reply) => {
       // The request is complete. From now on the server may be silent: a long poll, or a stream without news.
@@ -205,7 +217,12 @@ function mount(app: FastifyInstance, route: Route, { open, callerOf, log }: Moun
         open.delete(caller);
         if (!reply.raw.writableFinished) caller.abort();
       });
-      const answer = await route.handle(routeRequest(request, peerOf(callerOf, request), caller.signal));
+      const admitted = admittedOf(callers, request);
+      reply.raw.once(
+        'close',
+        cutAtEnd(admitted, () => reply.raw.destroy()),
+      );
+      const answer = await route.handle(routeRequest(request, admitted.peer, caller.signal));
       if (answer.stream !== undefined) {
         reply.hijack();
         await sendStream(reply.raw, answer, answer.stream, caller).catch((error: unknown) =>
@@ -227,14 +244,14 @@ function textOf(body: unknown, answer: { readonly contentType?: string }): strin
   return answer.contentType !== undefined && typeof body === 'string' ? body : JSON.stringify(body);
 }
 
-/** The hooks refuse who is nobody of the cell. */
-function peerOf(callerOf: CallerOf, request: FastifyRequest): Identity | null {
-  const peer = callerOf(request.raw.socket);
-  if (peer === undefined) throw new ProblemError(problemOfStatus(403));
-  return peer;
+/** The first hook refuses who is nobody of the cell. */
+function admittedOf(callers: WeakMap<FastifyRequest, Admitted>, request: FastifyRequest): Admitted {
+  const caller = callers.get(request);
+  if (caller === undefined) throw new ProblemError(problemOfStatus(403));
+  return caller;
 }
 
-function routeRequest(request: FastifyRequest, peer: Identity | null, signal: AbortSignal): RouteRequest {
+function routeRequest(request: FastifyRequest, peer: Admitted['peer'], signal: AbortSignal): RouteRequest {
   return {
     params: request.params as Record<string, string>,
     query: flatQuery(request.query),
@@ -246,6 +263,7 @@ function routeRequest(request: FastifyRequest, peer: Identity | null, signal: Ab
 }
 
 function sendProblem(reply: FastifyReply, problem: { readonly status: number }): void {
+  if (problem.status === 401) reply.header('www-authenticate', 'Bearer');
   reply.code(problem.status).type(PROBLEM_TYPE).send(JSON.stringify(problem));
 }
 

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import * as http from 'node:http';
 import type { IdentityRole } from '../../core/access/identity.ts';
 import type { HttpClient } from '../../ports/http.ts';
-import type { Credentials } from '../pki/credentials.ts';
+import type { Showing } from '../pki/bearer.ts';
 import { isPlain, plainError } from './call-faults.ts';
 import type { Incoming, Outgoing } from './client-core.ts';
 import { clientOver } from './client-core.ts';
@@ -11,23 +11,29 @@ import { flatHeaders } from './request-values.ts';
 /**
  * The same client over Node's own module, for the command line: loaded in a third of the time of the built-in `fetch`, and
  * in a fraction of that of undici.
- * @param credentials with them it calls peers of the cell only, over TLS
+ * @param showing with it it calls peers of the cell only, over TLS
  */
-export function nodeClient(credentials?: Credentials): HttpClient {
+export function nodeClient(showing?: Showing): HttpClient {
   const agent = new http.Agent({ keepAlive: true });
   /** By the role that must answer, which is checked when a connection is opened. */
   const secure = new Map<IdentityRole | undefined, http.Agent>();
   return clientOver(
     async (url, outgoing) => {
-      if (credentials === undefined && isPlain(url)) return send(http, agent, url, outgoing);
+      if (showing === undefined && isPlain(url)) return send(http, agent, url, outgoing);
       if (isPlain(url)) throw plainError(url);
       const https = await import('node:https');
-      if (credentials === undefined) return send(https, https.globalAgent, url, outgoing);
+      if (showing === undefined) return send(https, https.globalAgent, url, outgoing);
       const { to } = outgoing;
-      const { clientTls } = await import('../pki/tls.ts');
-      const own = secure.get(to) ?? new https.Agent({ keepAlive: true, ...clientTls(credentials, to) });
+      const [{ clientTls }, { headersOf }] = await Promise.all([
+        import('../pki/tls.ts'),
+        import('../pki/bearer.ts'),
+      ]);
+      const own = secure.get(to) ?? new https.Agent({ keepAlive: true, ...clientTls(showing, to) });
       secure.set(to, own);
-      return send(https, own, url, outgoing);
+      return send(https, own, url, {
+        ...outgoing,
+        headers: { ...outgoing.headers, ...headersOf(showing) },
+      });
     },
     async () => {
       for (const one of [agent, ...secure.values()]) one.destroy();

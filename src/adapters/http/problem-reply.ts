@@ -8,6 +8,7 @@ export const PROBLEM_TYPE = 'application/problem+json';
 /** Problems of requests that reach no route, by status. */
 const CODES: Readonly<Record<number, readonly [code: string, detail: string]>> = {
   400: ['bad-request', 'the request cannot be read'],
+  401: ['unauthenticated', 'a certificate of the cell or a token is needed'],
   403: ['forbidden', 'this identity may not do that'],
   404: ['not-found', 'there is nothing here'],
   408: ['timeout', 'the request did not come in time'],

@@ -5,6 +5,7 @@
  *   Only the commands that issue load them.
  * - `credentials.ts` is what a process has: its own certificate and key, and the authorities that it trusts, read again when
  *   the files change.
+ * - `bearer.ts` is what a person has instead: a token, and the authorities that it is shown to.
  * - `certified.ts` reads the identity in a certificate; `tls.ts` has the settings of both ends of a connection.
  */
 

@@ -2,17 +2,21 @@ import type { ConnectionOptions, PeerCertificate, TlsOptions } from 'node:tls';
 import { checkServerIdentity } from 'node:tls';
 import type { IdentityRole } from '../../core/access/identity.ts';
 import { identityIn } from './certified.ts';
-import type { Credentials, KeyMaterial } from './credentials.ts';
+import type { Showing } from './bearer.ts';
+import type { KeyMaterial } from './credentials.ts';
 import { OTHER_SERVER } from './pki.ts';
 
 /** A caller that does not come to an end of its greeting holds a connection. */
 const HANDSHAKE_TIMEOUT_MS = 3_000;
 
-/** A server that answers nobody without a certificate of the cell's authority. */
-export function serverTls(now: KeyMaterial) {
+/**
+ * A server that answers nobody without a certificate of the cell's authority.
+ * @param takesTokens it asks for a certificate, and looks itself at what comes: people have none
+ */
+export function serverTls(now: KeyMaterial, takesTokens = false) {
   return {
     ...{ ca: now.authorities, cert: now.certificate, key: now.key },
-    ...{ requestCert: true, rejectUnauthorized: true, minVersion: 'TLSv1.3' },
+    ...{ requestCert: true, rejectUnauthorized: !takesTokens, minVersion: 'TLSv1.3' },
     handshakeTimeout: HANDSHAKE_TIMEOUT_MS,
   } satisfies TlsOptions;
 }
@@ -22,26 +26,34 @@ export type ClientTls = Required<
 >;
 
 /**
- * A client that shows its certificate, and takes the address of the server from the server's own.
- * @param to the role that must answer; undefined: any of the cell
+ * A client that shows its certificate, if it has one, and takes the address of the server from the server's own.
+ * @param to the role that must answer; undefined: any of the cell; a token is for monitors alone
  */
-export function clientTls({ identity: { cell }, now }: Credentials, to: IdentityRole | undefined): ClientTls {
+export function clientTls(showing: Showing, to: IdentityRole | undefined): ClientTls {
+  const [secureContext, cell, role] =
+    'token' in showing
+      ? ([showing.context, null, 'monitor'] as const)
+      : ([showing.now.context, showing.identity.cell, to] as const);
   return {
-    secureContext: now.context,
+    secureContext,
     minVersion: 'TLSv1.3',
     checkServerIdentity: (host, certificate) =>
-      checkServerIdentity(host, certificate) ?? wrongServer(cell, to, certificate),
+      checkServerIdentity(host, certificate) ?? wrongServer(cell, role, certificate),
   };
 }
 
+/** @param cell null: that of the authority */
 function wrongServer(
-  cell: string,
+  cell: string | null,
   to: IdentityRole | undefined,
   { subjectaltname }: PeerCertificate,
 ): Error | undefined {
   const found = identityIn(subjectaltname);
-  if (found?.cell === cell && (to === undefined || found.role === to)) return undefined;
+  if (found !== null && (cell === null || found.cell === cell) && (to === undefined || found.role === to))
+    return undefined;
   const who = found === null ? 'nobody of a cell' : `${found.role} ${found.id} of cell ${found.cell}`;
-  const error = new Error(`its certificate is of ${who}, not of ${to ?? 'a role'} of cell ${cell}`);
+  const error = new Error(
+    `its certificate is of ${who}, not of ${to ?? 'a role'}${cell === null ? '' : ` of cell ${cell}`}`,
+  );
   return Object.assign(error, { code: OTHER_SERVER });
 }

@@ -1,37 +1,53 @@
 /**
- * Who may do what. Each route of each role names one right; a caller has it by the role in its certificate (`identity.ts`).
- * Where a right holds only for what is the caller's own, the route checks that too: a scheduler asks for tickets, starts
- * and stops in its own name only.
+ * Who may do what. Each route of each role names one right; a caller has it by the role in its certificate (`identity.ts`), or
+ * by the scope of its token (`token.ts`, `person.ts`), which monitors take. Where a right holds only for what is the caller's
+ * own, the route checks that too: a scheduler asks for tickets, starts and stops in its own name only, and a person sees
+ * the namespaces of its token.
  */
 import type { Identity, IdentityRole } from './identity.ts';
+import type { Person, Scope } from './person.ts';
+import { includesScope, SCOPES } from './person.ts';
+
+/** Who is at the other end, by its certificate or by its token. */
+export type Caller = Identity | Person;
+
+interface Holders {
+  readonly roles: readonly IdentityRole[];
+  /** The least scope of a token that has the right; null: none has. */
+  readonly scope: Scope | null;
+}
+
+const EVERY_ROLE: readonly IdentityRole[] = ['scheduler', 'agent', 'monitor', 'arbiter', 'operator'];
 
 const HOLDERS = {
-  /** Whether a process lives and is ready, its version, the schema of a job file. */
-  health: ['scheduler', 'agent', 'monitor', 'arbiter', 'operator'],
-  metrics: ['monitor', 'operator'],
+  /** Whether a process lives and is ready, its version, the schema of a job file, who the caller is. */
+  health: { roles: EVERY_ROLE, scope: 'read' },
+  metrics: { roles: ['monitor', 'operator'], scope: 'operate' },
   /** Jobs, hosts, events, output, limits, the state of schedulers. */
-  read: ['scheduler', 'monitor', 'operator'],
-  /** What runs on hosts, as they report it. */
-  reports: ['scheduler', 'monitor', 'arbiter', 'operator'],
+  read: { roles: ['scheduler', 'monitor', 'operator'], scope: 'read' },
+  /** What runs on hosts, as they report it: all of it. */
+  reports: { roles: ['scheduler', 'monitor', 'arbiter', 'operator'], scope: 'operate' },
   /** Jobs and one-off runs: to submit and to stop them. */
-  submit: ['operator'],
+  submit: { roles: ['operator'], scope: 'submit' },
   /** Which hosts take new work. */
-  operate: ['operator'],
+  operate: { roles: ['operator'], scope: 'operate' },
   /** Quotas and what hosts share. */
-  limits: ['operator'],
+  limits: { roles: ['operator'], scope: 'admin' },
+  /** Tokens of people: to make, to list and to revoke them. */
+  tokens: { roles: ['operator'], scope: 'admin' },
   /** Through a monitor: commands, input, signals and files inside a task. */
-  enter: ['operator'],
+  enter: { roles: ['operator'], scope: 'submit' },
   /** The same on its host, and its output: what a monitor passes on. */
-  relay: ['monitor'],
+  relay: { roles: ['monitor'], scope: null },
   /** With a ticket, in its own name. */
-  start: ['scheduler'],
+  start: { roles: ['scheduler'], scope: null },
   /** A scheduler: what it owns. A monitor: what has no owner. */
-  stop: ['scheduler', 'monitor', 'operator'],
+  stop: { roles: ['scheduler', 'monitor', 'operator'], scope: null },
   /** In its own name. */
-  tickets: ['scheduler'],
+  tickets: { roles: ['scheduler'], scope: null },
   /** What arbiters have granted. */
-  grants: ['arbiter', 'operator'],
-} as const satisfies Readonly<Record<string, readonly IdentityRole[]>>;
+  grants: { roles: ['arbiter', 'operator'], scope: null },
+} as const satisfies Readonly<Record<string, Holders>>;
 
 export type Right = keyof typeof HOLDERS;
 
@@ -40,12 +56,27 @@ export const RIGHTS = Object.keys(HOLDERS) as readonly Right[];
 /**
  * @param peer null: the server has no credentials, so that whoever reaches it counts as trusted
  */
-export function mayUse(peer: Identity | null, right: Right): boolean {
-  return peer === null || (HOLDERS[right] as readonly IdentityRole[]).includes(peer.role);
+export function mayUse(peer: Caller | null, right: Right): boolean {
+  if (peer === null) return true;
+  const { roles, scope }: Holders = HOLDERS[right];
+  if (peer.role === 'person') return scope !== null && includesScope(peer.scope, scope);
+  return roles.includes(peer.role);
 }
 
-export function holdersOf(right: Right): readonly IdentityRole[] {
-  return HOLDERS[right];
+export function holdersOf(right: Right): readonly (IdentityRole | Scope)[] {
+  const { roles, scope }: Holders = HOLDERS[right];
+  return [...roles, ...SCOPES.filter((one) => scope !== null && includesScope(one, scope))];
+}
+
+/** Whether the caller may know of what lies in the namespace. */
+export function sees(peer: Caller | null, namespace: string): boolean {
+  return peer?.role !== 'person' || (peer.namespaces?.includes(namespace) ?? true);
+}
+
+/** What records say of who did something. */
+export function nameOfCaller(peer: Caller | null): string {
+  if (peer === null) return 'operator';
+  return peer.role === 'person' ? `token/${peer.id}` : `${peer.role}/${peer.id}`;
 }
 
 /** @throws Error that names the first path without a right of the list: its server must not start */

@@ -21,6 +21,8 @@ export function cellKeys(cell: string) {
   /** What is taken of each of its pools. */
   const pools = `${root}pools/`;
   const grants = `${root}grants/`;
+  /** What is known of people's tokens: monitors read and write it, nobody else. */
+  const tokens = `${root}tokens/`;
   return {
     root,
     meta: `${root}meta`,
@@ -40,6 +42,8 @@ export function cellKeys(cell: string) {
     shared,
     pools,
     grants,
+    tokens,
+    token: (id: string) => tokens + id,
     host: (host: string) => hosts + host,
     aliveOf: (host: string) => alive + host,
     eligibilityOf: (host: string) => eligibility + host,

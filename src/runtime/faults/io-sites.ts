@@ -228,6 +228,10 @@ monitor/store/store.ts upkeep.compact monitor:database
 monitor/store/store.ts upkeep.defragment monitor:database
 monitor/store/store.ts upkeep.disarm monitor:database
 monitor/store/store.ts upkeep.measure*3 monitor:database
+monitor/tokens/held-tokens.ts store.read monitor:tokens
+monitor/tokens/tokens.ts store.attempt monitor:tokens
+monitor/tokens/tokens.ts store.list monitor:tokens
+monitor/tokens/tokens.ts store.read monitor:tokens
 monitor/view/view.ts store.follow monitor:cell
 schedulers/ownership/job-claims.ts store.attempt scheduler:owners
 schedulers/ownership/job-index.ts store.follow scheduler:jobs
@@ -284,6 +288,7 @@ arbiter POST /v1/tickets
 monitor DELETE /v1/hosts/:host
 monitor DELETE /v1/quotas/:namespace
 monitor DELETE /v1/shared/:name
+monitor DELETE /v1/tokens/:id
 monitor GET /livez
 monitor GET /metrics
 monitor GET /readyz
@@ -301,7 +306,9 @@ monitor GET /v1/quotas
 monitor GET /v1/reports streams
 monitor GET /v1/schedulers
 monitor GET /v1/schema/job.json
+monitor GET /v1/tokens
 monitor GET /v1/usage
+monitor GET /v1/whoami
 monitor GET /version
 monitor POST /v1/allocations/:id/exec
 monitor POST /v1/allocations/:id/signal
@@ -310,6 +317,7 @@ monitor POST /v1/jobs
 monitor POST /v1/jobs/:namespace/:job/stop
 monitor POST /v1/jobs/bulk
 monitor POST /v1/runs
+monitor POST /v1/tokens
 monitor PUT /v1/quotas/:namespace
 monitor PUT /v1/shared/:name
 scheduler GET /livez

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Identity } from '../../core/access/identity.ts';
+import type { Caller } from '../../core/access/access.ts';
 import type { NamespaceAmounts } from '../../core/quota/amounts.ts';
 import type { StartTerms } from '../../core/quota/ticket.ts';
 import { id, readBody } from './api.ts';
@@ -46,7 +46,7 @@ const ticketRequestSchema: z.ZodType<TicketRequest> = z.strictObject({
  * @param peer who asks, by its certificate: it must be the scheduler that is named (I39, S4.13)
  * @throws ProblemError that names the place of the first thing wrong
  */
-export function readTicketRequest(body: unknown, peer: Identity | null): TicketRequest {
+export function readTicketRequest(body: unknown, peer: Caller | null): TicketRequest {
   const request = readBody(ticketRequestSchema, body);
   checkRuns(request);
   if (peer !== null && peer.id !== request.scheduler)

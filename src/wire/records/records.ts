@@ -6,6 +6,8 @@
  * `allocation-codec.ts` and `ledger-codec.ts` by hand, `job-codec.ts` with a short cut for jobs that differ by name.
  */
 import { z } from 'zod';
+import { SCOPES } from '../../core/access/person.ts';
+import type { Token } from '../../core/access/token.ts';
 import type { Outcome } from '../../core/cell/allocation.ts';
 import type { CellMeta } from '../../core/core.ts';
 import type { Eligibility, Host } from '../../core/host/host.ts';
@@ -172,6 +174,15 @@ export const poolCodec = schemaCodec<Pool>('pool', z.looseObject({ used: whole }
 export const switchesCodec = schemaCodec<Switches>(
   'switches',
   z.looseObject({ pausePlacement: z.boolean(), pauseEviction: z.boolean() }),
+);
+
+export const tokenCodec = schemaCodec<Token>(
+  'token',
+  z.looseObject({
+    ...{ id: z.string(), name: z.string(), hash: z.string(), scope: z.enum(SCOPES) },
+    ...{ namespaces: z.array(z.string()).nullable() },
+    ...{ createdBy: z.string(), createdAtMs: whole, endsAtMs: whole },
+  }),
 );
 
 export const metaCodec = schemaCodec<CellMeta>(

@@ -9,6 +9,7 @@ import { issue } from '../../../../src/adapters/pki/authority.ts';
 import type { Credentials } from '../../../../src/adapters/pki/credentials.ts';
 import { openCredentials } from '../../../../src/adapters/pki/credentials.ts';
 import { silentLog } from '../../../../src/adapters/telemetry/silent.ts';
+import type { Caller } from '../../../../src/core/access/access.ts';
 import type { Identity } from '../../../../src/core/access/identity.ts';
 import type { ChannelRoute, HttpClient, HttpListener, Route } from '../../../../src/ports/http.ts';
 import { HttpError } from '../../../../src/ports/http.ts';
@@ -29,7 +30,7 @@ afterEach(async () => {
 afterAll(() => authority[Symbol.dispose]());
 
 /** Who called, in the order of the calls. */
-const called: (Identity | null)[] = [];
+const called: (Caller | null)[] = [];
 const whoami: Route = {
   method: 'POST',
   path: '/v1/whoami',

@@ -1,0 +1,53 @@
+/**
+ * Verbs about who the caller is: `token.ts` makes, lists and revokes tokens of people; `login.ts` keeps one, read from standard
+ * input, as a context; `saved-contexts.ts` lists, chooses and writes contexts.
+ */
+import type { Command } from 'commander';
+import type { ProgramInput } from '../command/command.ts';
+import { cellVerb, collect, verb } from '../command/command.ts';
+import type { GlobalOptions } from '../command/context.ts';
+import type { LoginFlags } from './login.ts';
+import type { SetFlags } from './saved-contexts.ts';
+import type { TokenFlags } from './token.ts';
+
+export function addAccessVerbs(program: Command, { run }: ProgramInput): void {
+  cellVerb(program, 'login [context]', 'keep a token, read from standard input, for the cell at --address')
+    .option('--ca <file>', "certificates of the cell's authority (default: those of your credentials)")
+    .action((name: string | undefined, options: GlobalOptions & LoginFlags) =>
+      run(options, async (context) => (await import('./login.ts')).login(context, name, options)),
+    );
+  const token = program.command('token').description('tokens of people: make, list, revoke');
+  cellVerb(token, 'create <name>', 'make a token for somebody; it is shown this once')
+    .option('--scope <scope>', 'read, submit, operate or admin', 'submit')
+    .option('--namespaces <names>', 'its namespaces; repeat it, or use commas (default: all)', collect, [])
+    .option('--ttl <time>', 'how long it counts', '7d')
+    .action((name: string, options: GlobalOptions & TokenFlags) =>
+      run(options, async (context) => (await import('./token.ts')).createToken(context, name, options)),
+    );
+  cellVerb(token, 'list', 'the tokens that there are, and until when').action((options: GlobalOptions) =>
+    run(options, async (context) => (await import('./token.ts')).listTokens(context)),
+  );
+  cellVerb(token, 'revoke <id>', 'let a token count no more, and cut what is open with it').action(
+    (id: string, options: GlobalOptions) =>
+      run(options, async (context) => (await import('./token.ts')).revokeToken(context, id)),
+  );
+  const context = verb(program, 'context', 'the cells that are saved, and who you are there').action(
+    (options: GlobalOptions) =>
+      run(options, async (own) => (await import('./saved-contexts.ts')).listContexts(own)),
+  );
+  verb(context, 'use <name>', 'call this cell where no other is named').action(
+    (name: string, options: GlobalOptions) =>
+      run(options, async (own) => (await import('./saved-contexts.ts')).useContext(own, name)),
+  );
+  verb(context, 'set <name>', 'save a cell that is called with a certificate')
+    .requiredOption('--address <url>', 'a monitor; repeat it, or use commas, for several', collect, [])
+    .option('--credentials <folder>', 'your certificate and key')
+    .option('-n, --namespace <name>', 'namespace of the jobs')
+    .action((name: string, options: GlobalOptions & SetFlags) =>
+      run(options, async (own) => (await import('./saved-contexts.ts')).setContext(own, name, options)),
+    );
+  verb(context, 'rm <name>', 'forget a cell, and the token for it').action(
+    (name: string, options: GlobalOptions) =>
+      run(options, async (own) => (await import('./saved-contexts.ts')).removeContext(own, name)),
+  );
+}
