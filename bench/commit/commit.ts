@@ -18,7 +18,7 @@
  * `whole-commits.ts`.
  *
  * `contend.ts` is the other bench of this room: several scheduler processes (`contend-worker.ts`) on one cell
- * (`contend-cell.ts`), which `half-full.ts` fills.
+ * (`contend-cell.ts`), which `half-full.ts` fills. `users.ts` measures what the store's check of rights costs a commit.
  */
 import { DEFAULT_STORE_LIMITS } from '../../src/adapters/store/store.ts';
 import { systemClock, systemRandom } from '../../src/adapters/system/system.ts';
