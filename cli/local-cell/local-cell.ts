@@ -6,19 +6,23 @@
  * - `certificates.ts` is the authority of the cell: each process gets a certificate from it before it starts.
  * - `processes.ts` starts the roles' processes, and `store-process.ts` the store's. `kept-process.ts` restarts those that end,
  *   after the delay of `restarts.ts`; `role-process.ts` is one process of a role, from its start to its end.
+ * - `store-space.ts` opens the store again when it is full.
  * - `steps.ts` prints the steps of the start.
  */
 import { existsSync } from 'node:fs';
 import { findEtcd } from '../../src/adapters/etcd/server/find-etcd.ts';
+import { EtcdUpkeep } from '../../src/adapters/etcd/upkeep.ts';
 import type { Credentials } from '../../src/adapters/pki/credentials.ts';
 import { builtFile } from '../../src/adapters/system/package-files.ts';
 import { makeKeyFiles } from '../../src/adapters/tickets/key-files.ts';
+import { secureCellStore } from '../operator/secure.ts';
 import { Certificates } from './certificates.ts';
 import type { DataFolder } from './data-folder.ts';
 import { takeDataFolder } from './data-folder.ts';
 import type { RunningProcess } from './processes.ts';
 import { ANY_PORT, ProcessGroup } from './processes.ts';
 import type { Steps } from './steps.ts';
+import { keepStoreOpen } from './store-space.ts';
 import type { StoreProcess } from './store-process.ts';
 import { storeProcess } from './store-process.ts';
 
@@ -60,6 +64,7 @@ export class LocalCell {
   readonly #certificates: Certificates | null;
   #credentials: Credentials | undefined;
   #store: StoreProcess | null = null;
+  #endUpkeep: () => Promise<void> = async () => undefined;
   #monitors: readonly RunningProcess[] = [];
   #schedulers: ReadonlySet<string> = new Set();
 
@@ -133,6 +138,7 @@ export class LocalCell {
         const options = { binary: found.path, dataFolder: this.folder.etcd, credentials, ...off };
         this.#store = storeProcess(options, onEvent);
         await this.#store.start();
+        await this.#secureStore();
         return `${this.etcd} (${found.version}, ${found.path})${note}`;
       },
       (text) => text,
@@ -151,6 +157,15 @@ export class LocalCell {
       this.#startMonitors(roles.monitors),
       this.#startSchedulers(roles.schedulers),
     ]);
+  }
+
+  /** Also of an earlier cell's data, made without users. */
+  async #secureStore(): Promise<void> {
+    if (this.#credentials === undefined) return;
+    const reach = { endpoints: [this.etcd], cell: this.folder.name, credentials: this.#credentials };
+    await secureCellStore(reach, Date.now());
+    const upkeep = new EtcdUpkeep({ endpoints: reach.endpoints, credentials: reach.credentials });
+    this.#endUpkeep = keepStoreOpen(upkeep, this.#options.onEvent);
   }
 
   async #prepareCertificates(): Promise<void> {
@@ -209,6 +224,7 @@ export class LocalCell {
    */
   async stop(options: { readonly erase: boolean }): Promise<void> {
     await this.processes.stopAll(({ name }) => this.#schedulers.has(name));
+    await this.#endUpkeep();
     await this.#store?.stop();
     this.#certificates?.close();
     this.folder.release(options.erase);

@@ -3,6 +3,7 @@
  *
  * - `store-flags.ts` finds the store that `--etcd` and `--cell` name, or that of the development cell in this folder.
  * - `check.ts` replays the history of the cell and compares it with what the hosts report; `replay` calls it too.
+ * - `store.ts` gives the store its users, and opens a full one again; `secure.ts` does the former for a development cell too.
  * - `restored.ts` gives the cell a new incarnation after its store was restored or made anew.
  * - `keys.ts` makes the key pair of the cell's tickets; `pki.ts` the certificates by which its processes know each other.
  */
@@ -27,6 +28,18 @@ export function addOperatorVerbs(program: Command, { run }: ProgramInput): void 
     'say that the store was restored from a snapshot, or made anew after it was lost: hosts are asked what runs',
   ).action((options: GlobalOptions & StoreFlags) =>
     run(options, async (context) => (await import('./restored.ts')).restored(context, options)),
+  );
+  const store = program.command('store').description("the cell's store: its users, its space");
+  storeVerb(
+    store,
+    'secure',
+    'give the store a user for each role, with the rights of that role only; may be repeated',
+  ).action((options: GlobalOptions & StoreFlags) =>
+    run(options, async (context) => (await import('./store.ts')).secure(context, options)),
+  );
+  storeVerb(store, 'reopen', 'drop its past and return its free space: opens a store that is full').action(
+    (options: GlobalOptions & StoreFlags) =>
+      run(options, async (context) => (await import('./store.ts')).reopen(context, options)),
   );
   verb(
     program,

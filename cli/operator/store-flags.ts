@@ -18,7 +18,7 @@ export interface NamedStore {
 }
 
 /** The store that the flags name, or that of the development cell in this folder. @param verb for the hint @throws CliError */
-export function storeOf(context: Context, options: StoreFlags, verb: 'check' | 'restored'): NamedStore {
+export function storeOf(context: Context, options: StoreFlags, verb: string): NamedStore {
   const running = runningCell(context.terminal.cwd);
   const etcd = options.etcd.flatMap((text) => text.split(',')).filter((text) => text !== '');
   const credentialsAt = (urls: readonly string[]): Credentials | undefined => {

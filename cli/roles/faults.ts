@@ -1,3 +1,4 @@
+import type { StoreErrorCode } from '../../src/ports/cell-store.ts';
 import { StoreError } from '../../src/ports/cell-store.ts';
 import { CliError, EXIT, unexpected } from '../command/exit.ts';
 
@@ -9,15 +10,18 @@ const HINTS: Readonly<Record<string, string>> = {
   FailOrderError: 'correct MOORAGE_FAILPOINT; moorage fail-points lists all names',
 };
 
+const STORE_HINTS: Partial<Record<StoreErrorCode, string>> = {
+  'wrong-server':
+    "it begins anew with what the store holds now; if that is another cell's, name the right one with --etcd",
+  denied: 'an operator makes the cell and its rights: moorage store secure --etcd URL --cell NAME',
+};
+
 /** What keeps a role from starting, in one line, with what to do about it. */
 export function faultOf(error: unknown): CliError {
   if (error instanceof CliError) return error;
   const message = error instanceof Error ? error.message : String(error);
   if (error instanceof StoreError) {
-    const hint =
-      error.code === 'wrong-server'
-        ? "it begins anew with what the store holds now; if that is another cell's, name the right one with --etcd"
-        : 'check that etcd is up and that --etcd names it';
+    const hint = STORE_HINTS[error.code] ?? 'check that etcd is up and that --etcd names it';
     return new CliError(EXIT.unreachable, `the store: ${message}`, hint, error);
   }
   if (error instanceof Error && error.name === 'SchemaError')

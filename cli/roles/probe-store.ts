@@ -34,6 +34,7 @@ export async function probeStore(terminal: Terminal, basics: RoleBasics, needed:
         return;
       } catch (error) {
         if (!(error instanceof StoreError)) throw error;
+        if (error.code === 'denied' && needed) throw error;
         const where = basics.etcd.join(', ');
         if (!needed) {
           basics.log.warn({ etcd: where, reason: error.message }, 'the store does not answer yet');

@@ -32,7 +32,8 @@ export interface StoreKeeperOptions {
  * Every monitor measures the database; the one of rank 0 compacts what is older than the history to be kept, so that the
  * database grows with what the cell holds and not with what was ever written. Defragmentation stops a member and is seldom of
  * use, since free space in the file is written again; so it is done only when the store is full: then the whole history is
- * compacted, the space given back and the store opened again. Until then nothing is placed, nor released with an outcome.
+ * compacted, the space given back and the store opened again, where monitors may do that: a store with users leaves it to its
+ * operators. Until then nothing is placed, nor released with an outcome.
  * See docs/decisions/cell-store.md.
  */
 export class StoreKeeper {
@@ -117,21 +118,41 @@ export class StoreKeeper {
 
   async #freeSpace(size: StoreSize): Promise<void> {
     const { log, upkeep } = this.#deps;
-    await this.#compact(size.revision);
-    await upkeep.defragment();
-    await upkeep.disarm();
-    this.#size = await upkeep.measure();
+    try {
+      this.#size = await freeSpace(upkeep, size.revision);
+    } catch (error) {
+      if (!(error instanceof StoreError) || error.code !== 'denied') throw error;
+      log.error({}, 'the store is full, and a monitor is no operator of it: moorage store reopen');
+      return;
+    }
+    this.#compacted = Math.max(this.#compacted, size.revision);
     const { databaseBytes } = this.#size;
     log.warn({ before: size.databaseBytes, databaseBytes }, 'the store was full; its history is compacted');
   }
 
   async #compact(revision: number): Promise<void> {
-    try {
-      await this.#deps.upkeep.compact(revision);
-    } catch (error) {
-      // Another monitor was faster, or the server does so by itself.
-      if (!(error instanceof StoreError) || error.code !== 'compacted') throw error;
-    }
+    await dropPast(this.#deps.upkeep, revision);
     this.#compacted = Math.max(this.#compacted, revision);
+  }
+}
+
+/**
+ * Compacts the whole history, gives the space back and opens a full store again.
+ * @returns its size then
+ * @throws StoreError
+ */
+export async function freeSpace(upkeep: StoreUpkeep, revision: number): Promise<StoreSize> {
+  await dropPast(upkeep, revision);
+  await upkeep.defragment();
+  await upkeep.disarm();
+  return upkeep.measure();
+}
+
+async function dropPast(upkeep: StoreUpkeep, revision: number): Promise<void> {
+  try {
+    await upkeep.compact(revision);
+  } catch (error) {
+    // Another monitor was faster, or the server does so by itself.
+    if (!(error instanceof StoreError) || error.code !== 'compacted') throw error;
   }
 }

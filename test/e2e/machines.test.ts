@@ -39,7 +39,8 @@ describeNeeding(firstMissing(root(), program('ip'), program('etcd')), 'a cell on
           const words = command.replaceAll('/var/lib/moorage', '.').split(' ').map(inFolder);
           const args = words.map((word) => (word === 'keys' ? join(folder.path, 'keys') : word));
           const child = machines.spawn(n, typed(args), { cwd: join(state, String(n)) });
-          if (args[0] === 'moorage') await ready(child);
+          if (args[1] === 'store') expect((await ended(child)).code).toBe(0);
+          else if (args[0] === 'moorage') await ready(child);
         }
       }
       const exports = anywhere.filter((command) => command.startsWith('export '));

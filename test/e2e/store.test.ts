@@ -1,7 +1,10 @@
-import { chmodSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { etcdClient } from '../../src/adapters/etcd/client/client.ts';
+import { storeErrorOf } from '../../src/adapters/etcd/client/faults.ts';
 import { findEtcd } from '../../src/adapters/etcd/server/find-etcd.ts';
+import { openCredentials } from '../../src/adapters/pki/credentials.ts';
 import type { DevCellProcess } from '../support/cli.ts';
 import { runCli, startCli, startDevCell, testFolder } from '../support/cli.ts';
 
@@ -44,6 +47,25 @@ it('S3.50 etcd killed with -9 comes back on its ports and its data, the screen s
   const checked = await moorage('check');
   expect(checked.stdout).toContain('no violation');
   expect((await moorage('ps', '-o', 'name')).stdout).toMatch(/^before-/m);
+});
+
+it('I65 S4.13 the store of a development cell lets a role write what is its own, and nothing else', async () => {
+  const cellFolder = join(folder.path, '.moorage', 'cells', 'dev');
+  const { etcd } = JSON.parse(readFileSync(join(cellFolder, 'cell.json'), 'utf8')) as { etcd: string[] };
+  const put = async (who: string, key: string): Promise<string> => {
+    const credentials = openCredentials(join(cellFolder, 'pki', 'issued', who), null);
+    const client = etcdClient({ endpoints: etcd, credentials });
+    const put = client.kv.put({ key: Buffer.from(key), value: Buffer.from('{}') });
+    const fate = await put.then(
+      () => 'written',
+      (error: unknown) => storeErrorOf(error).code,
+    );
+    client.close();
+    return fate;
+  };
+  expect(await put('scheduler-batch-1', '/moorage/dev/limits/quotas/team')).toBe('denied');
+  expect(await put('agent-host-1', '/moorage/dev/ledger/host-1')).toBe('denied');
+  expect(await put('arbiter-arbiter-1', '/moorage/dev.arbiters/test')).toBe('written');
 });
 
 /** As the cell printed it last: `etcd 123` at its start, then `as process 124`. */

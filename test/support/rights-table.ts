@@ -8,6 +8,8 @@ import { mayUse } from '../../src/core/access/access.ts';
 import type { Person, Scope } from '../../src/core/access/person.ts';
 import { SCOPES } from '../../src/core/access/person.ts';
 import type { IdentityRole } from '../../src/core/access/identity.ts';
+import { STORE_USERS, storeAreas } from '../../src/core/access/store-rights.ts';
+import { cellKeys } from '../../src/core/cell/keys.ts';
 import { IDENTITY_ROLES } from '../../src/core/access/identity.ts';
 
 export type ServerRole = 'monitor' | 'agent' | 'scheduler' | 'arbiter';
@@ -65,6 +67,22 @@ export function rightsTable(): string {
     const allowed = [...roles.map((role) => has(role, right)), ...SCOPES.map((scope) => lets(scope, route))];
     const marks = allowed.map((is) => (is ? 'yes' : '–'));
     lines.push(row([SERVERS[server], `\`${method} ${path}\``, right, ...marks]));
+  }
+  return `${lines.join('\n')}\n`;
+}
+
+/** The table of the store's users in `docs/security.md`. */
+export function storeTable(): string {
+  const keys = cellKeys('<cell>');
+  const lines = [
+    row(['keys that begin with', ...STORE_USERS]),
+    row(['---', ...STORE_USERS.map(() => '---')]),
+  ];
+  for (const { prefix, access, own } of storeAreas(keys)) {
+    const name =
+      prefix.startsWith(keys.root) && prefix !== keys.root ? prefix.slice(keys.root.length) : prefix;
+    const cells = STORE_USERS.map((user) => `${access[user] ?? '–'}${own === user ? ' ¹' : ''}`);
+    lines.push(row([`\`${name}\``, ...cells]));
   }
   return `${lines.join('\n')}\n`;
 }

@@ -8,12 +8,14 @@
  * - `following.ts`: lists, then watches, and begins anew after every gap; `canary.ts` finds watches that are silent.
  * - `leases.ts`: sessions, all renewed over one stream.
  * - `txn-limit.ts`: how many operations the server takes in a transaction. `server-version.ts`: versions with known faults.
+ * - `rights.ts`: users and their rights.
  * - `upkeep.ts`: sizes, compaction and defragmentation, for the monitor that keeps the store small.
  * - `warm-up-store.ts`, `warm-up-link.ts`: a store in memory that runs this code for the warm-up of a scheduler.
  *
  * `docs/decisions/cell-store.md`
  */
 import { randomBytes } from 'node:crypto';
+import { CANARY_PREFIX } from '../../core/access/store-rights.ts';
 import type {
   Attempt,
   AttemptReply,
@@ -92,7 +94,7 @@ export class EtcdCellStore implements CellStore {
     this.#watching = etcdClient({ ...options, connectionName: 'watch' });
     this.#leases = new LeaseKeeper(this.#etcd, options.clock, () => this.#beginCall());
     const nonce = randomBytes(8);
-    this.#canaryKey = `/moorage-canary/${String((nonce[0] ?? 0) % CANARY_KEYS)}`;
+    this.#canaryKey = `${CANARY_PREFIX}${String((nonce[0] ?? 0) % CANARY_KEYS)}`;
     this.#limit = new TxnLimit(this.#etcd, this.#canaryKey);
     this.#canary = new Canary(
       {

@@ -20,7 +20,9 @@ export function cellKeys(cell: string) {
   const shared = `${limits}shared/`;
   /** What is taken of each of its pools. */
   const pools = `${root}pools/`;
-  const grants = `${root}grants/`;
+  /** What nobody but arbiters reads: outside of the root, which monitors watch as a whole. No cell's name has a dot. */
+  const arbiters = `/moorage/${cell}.arbiters/`;
+  const grants = `${arbiters}grants/`;
   /** What is known of people's tokens: monitors read and write it, nobody else. */
   const tokens = `${root}tokens/`;
   return {
@@ -41,6 +43,7 @@ export function cellKeys(cell: string) {
     limits,
     shared,
     pools,
+    arbiters,
     grants,
     tokens,
     token: (id: string) => tokens + id,
@@ -66,7 +69,7 @@ export function cellKeys(cell: string) {
     quota: (namespace: string) => `${limits}quotas/${namespace}`,
     switches: `${limits}switches`,
     /** The arbiter that keeps the quotas, under its session. */
-    quotaKeeper: `${limits}keeper`,
+    quotaKeeper: `${arbiters}keeper`,
     /** What its requests granted against quotas, and is not yet seen used. */
     grantBatches: `${grants}batches/`,
     grantBatch: (id: string) => `${grants}batches/${id}`,

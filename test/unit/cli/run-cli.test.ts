@@ -58,6 +58,11 @@ test.each([
   [['run', '--cpu', '1', 'a.yaml'], /--cpu is for a command behind --.*\nnext: moorage explain job/],
   [['run', '-e', 'A=b', 'a.yaml'], /--env is for a command behind --/],
   [['restored'], /name the store: --etcd .*\nnext: moorage restored --etcd/],
+  [['store', 'secure'], /name the store: --etcd .*\nnext: moorage store secure --etcd/],
+  [
+    ['store', 'secure', '--etcd', 'http://127.0.0.1:9'],
+    /knows its users by their certificates: .*\nnext: moorage pki issue/,
+  ],
   [['wait', 'a', '--timeout', 'x'], /--timeout: .*\nnext: moorage wait --help/],
   [['dev', '--name', 'A B'], /--name A B: use lower-case/],
   [['status', 'No_Such'], /is no name of a job/],

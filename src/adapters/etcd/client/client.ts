@@ -37,7 +37,7 @@ const MESSAGE_BYTES_MAX = 64 * 1024 * 1024;
 const WINDOW_BYTES = 4 * 1024 * 1024;
 
 /** A member of the store shows that it is one, at whatever address it answers: no other role can stand in for it. */
-function nameOf(credentials: Credentials | undefined): Readonly<Record<string, string>> {
+export function storeNameOption(credentials: Credentials | undefined): Readonly<Record<string, string>> {
   return credentials === undefined
     ? {}
     : { 'grpc.ssl_target_name_override': storeName(credentials.identity.cell) };
@@ -65,7 +65,7 @@ export function etcdClient(options: EtcdClientOptions): DirectEtcd {
       'grpc.keepalive_timeout_ms': KEEP_ALIVE_TIMEOUT_MS,
       // Clients of one process whose options are equal share connections; this one is among them.
       'grpc.primary_user_agent': `moorage-${options.connectionName ?? 'calls'}`,
-      ...nameOf(options.credentials),
+      ...storeNameOption(options.credentials),
       // By default a member that was away for long is tried again only every 2 minutes.
       'grpc.initial_reconnect_backoff_ms': 100,
       'grpc.max_reconnect_backoff_ms': 1_000,

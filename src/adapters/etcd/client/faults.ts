@@ -25,6 +25,11 @@ const MEANINGS: readonly (readonly [RegExp, Meaning])[] = [
     /permission denied|invalid auth token|authentication failed|user name is empty/,
     { code: 'denied', retryable: false, surelyNotApplied: true },
   ],
+  // Users or their rights were changed between the server's check of them and its work.
+  [
+    /revision in header is old|revision of auth store is old/,
+    { code: 'unavailable', retryable: true, surelyNotApplied: true },
+  ],
   [/client was already closed/, { code: 'closed', retryable: false, surelyNotApplied: true }],
   [/too many requests/, { code: 'unavailable', retryable: true, surelyNotApplied: true }],
   // From gRPC's picker, before the call reaches any connection.
