@@ -1,6 +1,7 @@
 import { AUTHORITY_TTL_MS, AuthorityFolder, LEAF_TTL_MS } from '../../src/adapters/pki/authority-folder.ts';
 import type { Credentials } from '../../src/adapters/pki/credentials.ts';
 import { openCredentials } from '../../src/adapters/pki/credentials.ts';
+import { silentLog } from '../../src/adapters/telemetry/silent.ts';
 import type { IdentityRole } from '../../src/core/access/identity.ts';
 
 /** Everything of a local cell is called on this machine. */
@@ -40,13 +41,14 @@ export class Certificates {
 
   /** For this process itself. */
   async open(role: IdentityRole, id: string): Promise<Credentials> {
-    const credentials = openCredentials(await this.issue(role, id), null);
+    const credentials = openCredentials(await this.issue(role, id), silentLog);
     this.#opened.push(credentials);
     return credentials;
   }
 
   close(): void {
     clearInterval(this.#timer ?? undefined);
+    for (const credentials of this.#opened) credentials.close();
   }
 
   async #write(holder: { readonly role: IdentityRole; readonly id: string }): Promise<string> {

@@ -69,6 +69,11 @@ export class KeptProcess<R> {
     void this.#watchOver(first);
   }
 
+  /** Ends it, and has it started again as when it ends by itself. */
+  async restart(graceMs = STOP_GRACE_MS): Promise<void> {
+    await this.#life?.stop(graceMs);
+  }
+
   /** Resolves when it is gone, and will not be started again. */
   async stop(graceMs = STOP_GRACE_MS): Promise<void> {
     this.#stopping = true;

@@ -136,8 +136,9 @@ export class LocalCell {
         const off = compaction === 'off' ? { autoCompaction: 'off' as const } : {};
         const credentials = await this.#certificates?.open('etcd', 'etcd-1');
         const options = { binary: found.path, dataFolder: this.folder.etcd, credentials, ...off };
-        this.#store = storeProcess(options, onEvent);
-        await this.#store.start();
+        const store = (this.#store = storeProcess(options, onEvent));
+        await store.start();
+        if (credentials !== undefined) onOtherAuthorities(credentials, () => void store.restart());
         await this.#secureStore();
         return `${this.etcd} (${found.version}, ${found.path})${note}`;
       },
@@ -229,6 +230,16 @@ export class LocalCell {
     this.#certificates?.close();
     this.folder.release(options.erase);
   }
+}
+
+/** Etcd reads whom it trusts at its start only. */
+function onOtherAuthorities(credentials: Credentials, act: () => void): void {
+  let known = credentials.now.authorities;
+  credentials.onChange(({ authorities }) => {
+    if (authorities === known) return;
+    known = authorities;
+    act();
+  });
 }
 
 /** The text of a step that started roles. */

@@ -67,6 +67,15 @@ export function addOperatorVerbs(program: Command, { run }: ProgramInput): void 
     .action((folder: string, options: GlobalOptions & IssueFlags) =>
       run(options, async (context) => (await import('./pki.ts')).issue(context, folder, options)),
     );
+  verb(
+    pki,
+    'rotate <folder>',
+    'make the next of three steps to another authority; prints the folders it changed',
+  )
+    .option('--ttl <time>', 'how long the renewed certificates count (default: 24h)')
+    .action((folder: string, options: GlobalOptions & { readonly ttl?: string }) =>
+      run(options, async (context) => (await import('./pki.ts')).rotate(context, folder, options.ttl)),
+    );
   verb(pki, 'show <folder>', 'list what was issued, and until when').action(
     (folder: string, options: GlobalOptions) =>
       run(options, async (context) => (await import('./pki.ts')).show(context, folder)),

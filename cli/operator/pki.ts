@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import type { Issued } from '../../src/adapters/pki/authority-folder.ts';
+import type { Issued, Rotation } from '../../src/adapters/pki/authority-folder.ts';
 import { AUTHORITY_TTL_MS, AuthorityFolder, LEAF_TTL_MS } from '../../src/adapters/pki/authority-folder.ts';
 import { ID_RULE, isId } from '../../src/core/cell/ids.ts';
 import type { IdentityRole } from '../../src/core/access/identity.ts';
@@ -55,6 +55,27 @@ export async function issue({ terminal }: Context, folder: string, flags: IssueF
     `${identityUri(issued.identity)} at ${issued.hosts.join(', ')}, ${untilText(issued)}\n` +
       `give the folder to it alone: ${usageOf(role)}\n`,
   );
+  return EXIT.ok;
+}
+
+/** What to do before the next step: between two of them every process must have got its folder. */
+const NEXT: Readonly<Record<Rotation, string>> = {
+  trusted:
+    'the new authority is trusted beside the old one. Carry each folder to its holder and restart the members of etcd,\n' +
+    'one after the other, since they read whom they trust at their start; then the next step renews the certificates',
+  renewed:
+    'the new authority has issued all certificates anew. Carry each folder to its holder;\n' +
+    'when all have theirs, the next step drops the old authority',
+  none: 'the old authority is dropped. Carry each folder to its holder, and restart the members of etcd once more',
+};
+
+/** Makes the next step to another authority, without a stop of the cell. */
+export async function rotate({ terminal }: Context, folder: string, ttl?: string): Promise<number> {
+  const authority = new AuthorityFolder(resolve(folder));
+  const times = { nowMs: terminal.nowMs(), ttlMs: ttlMsOf(ttl) };
+  const { at, written } = await inFolder(folder, () => authority.rotate(times));
+  for (const { folder: changed } of written) terminal.out(`${changed}\n`);
+  terminal.err(`${NEXT[at]}${at === 'none' ? '' : `:\nmoorage pki rotate ${folder}`}\n`);
   return EXIT.ok;
 }
 

@@ -1,5 +1,5 @@
 import { X509Certificate } from 'node:crypto';
-import { readdir, readFile, stat } from 'node:fs/promises';
+import { readdir, readFile, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Identity } from '../../core/access/identity.ts';
 import { errorCodeOf } from '../adapters.ts';
@@ -32,9 +32,16 @@ export interface AuthorityFacts {
   readonly fingerprint: string;
 }
 
+/** How far the change to another authority is. */
+export type Rotation = 'none' | 'trusted' | 'renewed';
+
 /**
  * The authority of a cell as files: `ca.pem`, its certificate; `ca.key`, for its owner alone; and `issued/<role>-<id>/`, a
  * credentials folder for each certificate, to be carried to its holder.
+ *
+ * Another authority takes its place in three steps, between which every holder must have got its folder anew:
+ *
+ *     none ──► trusted: `next.pem` is trusted beside it ──► renewed: it issues, `previous.pem` is trusted still ──► none
  */
 export class AuthorityFolder {
   readonly path: string;
@@ -76,6 +83,7 @@ export class AuthorityFolder {
     validity: Validity & { readonly hosts: readonly string[] },
   ): Promise<Issued> {
     const { cell, notAfterMs: endMs } = await this.facts();
+    await this.#settle();
     const authority = await this.keyPair();
     const identity = { cell, role, id };
     const ttlMs = Math.min(validity.ttlMs, endMs - validity.nowMs);
@@ -83,9 +91,92 @@ export class AuthorityFolder {
     const { certificate, key } = await issue(authority, identity, { ...validity, ttlMs });
     const folder = this.folderOf(identity);
     makeFolder(folder, 0o700);
-    await writeWhole(join(folder, CREDENTIAL_FILES.authorities), authority.certificate, CERTIFICATE_MODE);
+    await writeWhole(join(folder, CREDENTIAL_FILES.authorities), await this.#trusted(), CERTIFICATE_MODE);
     await writeWhole(join(folder, CREDENTIAL_FILES.identity), `${key}${certificate}\n`);
     return { identity, folder, hosts: validity.hosts, notAfterMs: validity.nowMs + ttlMs };
+  }
+
+  async rotation(): Promise<Rotation> {
+    await this.#settle();
+    if (await exists(this.#file('next.key'))) return 'trusted';
+    return (await exists(this.#file('previous.pem'))) ? 'renewed' : 'none';
+  }
+
+  /**
+   * Makes the next step to another authority. What a step was interrupted in, the same step does again.
+   * @param validity of the new authority, or of the certificates that it issues
+   * @returns how far it is then, and the folders that were written
+   */
+  async rotate(validity: Validity): Promise<{ readonly at: Rotation; readonly written: readonly Issued[] }> {
+    const at = await this.rotation();
+    if (at === 'none') {
+      const { cell } = await this.facts();
+      const { certificate, key } = await makeAuthority(cell, { ...validity, ttlMs: AUTHORITY_TTL_MS });
+      await writeWhole(this.#file('next.pem'), certificate, CERTIFICATE_MODE);
+      await writeWhole(this.#file('next.key'), key);
+      return { at: 'trusted', written: await this.#writeTrusted() };
+    }
+    if (at === 'trusted') {
+      // Again, where the first step was interrupted: nobody may be renewed who does not trust both.
+      await this.#writeTrusted();
+      const { certificate } = await this.keyPair();
+      await writeWhole(this.#file('previous.pem'), certificate, CERTIFICATE_MODE);
+      await rename(this.#file('next.pem'), this.#certificateFile);
+      await this.#settle();
+      return { at: 'renewed', written: await this.#renewAll(validity) };
+    }
+    const late = await this.#renewOld(validity);
+    if (late.length > 0) return { at: 'renewed', written: late };
+    await rm(this.#file('previous.pem'));
+    return { at: 'none', written: await this.#writeTrusted() };
+  }
+
+  /** The new certificate is in its place: its key follows. */
+  async #settle(): Promise<void> {
+    const isHalf = (await exists(this.#file('next.key'))) && !(await exists(this.#file('next.pem')));
+    if (isHalf) await rename(this.#file('next.key'), this.#keyFile);
+  }
+
+  /** Whom every holder trusts; during a change the older authority stands first, so that the text stays the same. */
+  async #trusted(): Promise<string> {
+    const files = [this.#file('previous.pem'), this.#certificateFile, this.#file('next.pem')];
+    const texts = await Promise.all(
+      files.map((file) =>
+        readFile(file, 'utf8').then(
+          (text) => `${text.trimEnd()}\n`,
+          () => '',
+        ),
+      ),
+    );
+    return texts.join('');
+  }
+
+  async #writeTrusted(): Promise<readonly Issued[]> {
+    const trusted = await this.#trusted();
+    const all = await this.issued();
+    for (const { folder } of all)
+      await writeWhole(join(folder, CREDENTIAL_FILES.authorities), trusted, CERTIFICATE_MODE);
+    return all;
+  }
+
+  /** What has expired stays expired. */
+  async #renewAll(validity: Validity): Promise<readonly Issued[]> {
+    const valid = (await this.issued()).filter(({ notAfterMs }) => notAfterMs > validity.nowMs);
+    const renewed: Issued[] = [];
+    for (const { identity, hosts } of valid) renewed.push(await this.issue(identity, { ...validity, hosts }));
+    return renewed;
+  }
+
+  /** What the second step did not come to: its holders must get theirs before the old authority goes. */
+  async #renewOld(validity: Validity): Promise<readonly Issued[]> {
+    const { publicKey } = await this.#certificate();
+    const renewed: Issued[] = [];
+    for (const { identity, hosts, folder, notAfterMs } of await this.issued()) {
+      const text = await readFile(join(folder, CREDENTIAL_FILES.identity), 'utf8');
+      if (notAfterMs > validity.nowMs && !new X509Certificate(text).verify(publicKey))
+        renewed.push(await this.issue(identity, { ...validity, hosts }));
+    }
+    return renewed;
   }
 
   folderOf({ role, id }: Pick<Identity, 'role' | 'id'>): string {
@@ -99,12 +190,16 @@ export class AuthorityFolder {
     return found.filter((one) => one !== null);
   }
 
+  #file(name: 'ca.pem' | 'ca.key' | 'next.pem' | 'next.key' | 'previous.pem'): string {
+    return join(this.path, name);
+  }
+
   get #certificateFile(): string {
-    return join(this.path, 'ca.pem');
+    return this.#file('ca.pem');
   }
 
   get #keyFile(): string {
-    return join(this.path, 'ca.key');
+    return this.#file('ca.key');
   }
 
   get #issuedFolder(): string {

@@ -1,9 +1,9 @@
 import { X509Certificate } from 'node:crypto';
-import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { copyFileSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { init, issue, show } from '../../../../cli/operator/pki.ts';
+import { init, issue, rotate, show } from '../../../../cli/operator/pki.ts';
 import { readCredentials } from '../../../../cli/command/credentials.ts';
 import { FakeHttp, fakeContext } from '../fakes.ts';
 
@@ -84,5 +84,49 @@ describe('moorage pki', () => {
     await expect(issue(context, folder, ISSUE)).rejects.toThrow('there is no authority');
     await expect(show(context, folder)).rejects.toThrow('moorage pki init');
     expect(() => readCredentials(folder, null)).toThrow('moorage pki issue makes it');
+  });
+
+  it('changes to another authority in three steps, each of which trusts whom the one before it issued', async () => {
+    const { context, terminal } = world();
+    await init(context, folder, 'prod');
+    await issue(context, folder, ISSUE);
+    const made = join(folder, 'issued', 'scheduler-s1');
+    const first = readFileSync(join(folder, 'ca.pem'), 'utf8').trim();
+    const trusted = (): readonly string[] =>
+      readFileSync(join(made, 'ca.pem'), 'utf8')
+        .trim()
+        .split(/(?<=-----END CERTIFICATE-----)\n/);
+    const signer = (): string | undefined => {
+      const certificate = new X509Certificate(readFileSync(join(made, 'identity.pem')));
+      return trusted().find((one) => certificate.verify(new X509Certificate(one).publicKey));
+    };
+    expect(await rotate(context, folder)).toBe(0);
+    expect(trusted()).toHaveLength(2);
+    expect(signer()).toBe(first);
+    const both = trusted();
+    await rotate(context, folder);
+    expect(trusted()).toEqual(both);
+    expect(signer()).not.toBe(first);
+    expect(terminal.stdout).toContain(made);
+    await rotate(context, folder);
+    expect(trusted()).toEqual([both[1]]);
+    expect(signer()).toBe(both[1]);
+    expect(statSync(join(folder, 'ca.key')).mode & 0o777).toBe(0o600);
+    expect(readdirSync(folder).sort()).toEqual(['ca.key', 'ca.pem', 'issued']);
+  });
+
+  it('goes on where a step was cut off between the new certificate and its key', async () => {
+    const { context } = world();
+    await init(context, folder, 'prod');
+    await issue(context, folder, ISSUE);
+    await rotate(context, folder);
+    copyFileSync(join(folder, 'ca.pem'), join(folder, 'previous.pem'));
+    renameSync(join(folder, 'next.pem'), join(folder, 'ca.pem'));
+    await rotate(context, folder);
+    const authority = new X509Certificate(readFileSync(join(folder, 'ca.pem')));
+    const certificate = new X509Certificate(
+      readFileSync(join(folder, 'issued', 'scheduler-s1', 'identity.pem')),
+    );
+    expect(certificate.verify(authority.publicKey)).toBe(true);
   });
 });
