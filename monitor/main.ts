@@ -15,6 +15,7 @@ import { abandonable } from '../src/runtime/wait/abandon.ts';
 import { untilAborted } from '../src/runtime/wait/wait.ts';
 import type { MonitorDeps } from './monitor.ts';
 import { Monitor } from './monitor.ts';
+import type { ReaperLimits } from './reaper/reaper-limits.ts';
 import { HISTORY_KEPT_MS, STORE_QUOTA_BYTES } from './store/store.ts';
 
 export interface MonitorOptions extends Pick<
@@ -23,10 +24,8 @@ export interface MonitorOptions extends Pick<
 > {
   readonly etcd: readonly string[];
   readonly reach?: Reach;
-  /** How long what is to end on a lost host is kept. Default 24 h. */
-  readonly orphanMs?: number;
-  /** How long a finished one-off run, with its outcome and its output, is kept. Default 1 h. */
-  readonly runRetentionMs?: number;
+  /** What the reaper keeps, and how long; what is not named has its default. */
+  readonly reaper?: Partial<ReaperLimits>;
   /** How long the store's history is kept before it is compacted; null: for ever. Default 10 min. */
   readonly historyKeptMs?: number | null;
   /** The quota of the store's servers. Default 2 GiB, etcd's own. */
@@ -46,8 +45,7 @@ const HOSTS_PER_PEER_MAX = 65_536;
 
 /** Starts a monitor on this machine. Resolves when it serves. */
 export async function runMonitor(options: MonitorOptions): Promise<RunningMonitor> {
-  const { cell, id, listen, version, log, lostAfterMs, massLossWaitMs, silenceMs, orphanMs, runRetentionMs } =
-    options;
+  const { cell, id, listen, version, log, lostAfterMs, massLossWaitMs, silenceMs } = options;
   const credentials = options.reach?.credentials;
   const { limit, hostsMax, callersMax } = divideOpenFiles(openFilesLimit());
   const stopped = new AbortController();
@@ -84,10 +82,7 @@ export async function runMonitor(options: MonitorOptions): Promise<RunningMonito
     ...(lostAfterMs === undefined ? {} : { lostAfterMs }),
     ...(massLossWaitMs === undefined ? {} : { massLossWaitMs }),
     ...(silenceMs === undefined ? {} : { silenceMs }),
-    reaper: {
-      ...(runRetentionMs === undefined ? {} : { runRetentionMs }),
-      ...(orphanMs === undefined ? {} : { orphanMs }),
-    },
+    ...(options.reaper === undefined ? {} : { reaper: options.reaper }),
   });
   const listener = await monitor.start();
   log.info({ address: listener.address, cell, openFiles: limit, hostsMax }, 'monitor serves');

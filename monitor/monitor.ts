@@ -45,8 +45,9 @@ import { JobWrites } from './jobs/job-writes.ts';
 import { LeakWatch } from './hosts/leak-watch.ts';
 import { LogRelay } from './runs/log-relay.ts';
 import type { MonitorState } from './api/monitor-state.ts';
-import type { ReaperTimes } from './reaper/reaper.ts';
-import { Reaper, REAPER_TIMES } from './reaper/reaper.ts';
+import type { ReaperLimits } from './reaper/reaper-limits.ts';
+import { REAPER_LIMITS } from './reaper/reaper-limits.ts';
+import { Reaper } from './reaper/reaper.ts';
 import { Registration } from './store/registration.ts';
 import { ReportRelay } from './view/report-relay.ts';
 import { monitorRoutes } from './api/api.ts';
@@ -80,7 +81,7 @@ export interface MonitorDeps extends Omit<RolePorts, 'keys'> {
   readonly silenceMs?: number;
   /** So many hosts have a report stream; the others count as silent. Default: no limit. */
   readonly hostsMax?: number;
-  readonly reaper?: Partial<ReaperTimes>;
+  readonly reaper?: Partial<ReaperLimits>;
   /** Absent: another program maintains the store's database. */
   readonly upkeep?: { readonly store: StoreUpkeep; readonly options: StoreKeeperOptions };
 }
@@ -131,7 +132,7 @@ export class Monitor {
     this.reaper = new Reaper({
       ...this.state,
       view: this.state.follower.view,
-      times: { ...REAPER_TIMES, ...deps.reaper },
+      limits: { ...REAPER_LIMITS, ...deps.reaper },
       release: (releases) =>
         committer.commit({
           id: `reap-${releases[0]?.allocation.id ?? ''}`,

@@ -7,7 +7,7 @@
  *   is of `one-off-file.ts`; `run-again.ts` runs what has ended once more. All submit through `while-store-away.ts`, which
  *   waits for a store that is away.
  * - `ps.ts` lists jobs and allocations, `top.ts` what they use; `status.ts` shows one job, `why.ts` why it is not placed.
- * - `stop.ts` stops jobs, `wait.ts` waits for a phase, `timeout.ts` reads for how long.
+ * - `stop.ts` stops and deletes jobs, `wait.ts` waits for a phase, `timeout.ts` reads for how long.
  *
  * `logs`, `exec`, `attach` and `cp`, which stand between `why` and `stop`, are in `cli/tasks`.
  */
@@ -172,6 +172,12 @@ export function addJobVerbs(program: Command, { run, command }: ProgramInput): v
     .option('--timeout <time>', 'with --wait: give up after this time')
     .action((jobs: string[], options: GlobalOptions & { wait: boolean; timeout?: string }) =>
       run(options, async (context) => (await import('./stop.ts')).stop(context, jobs, options)),
+    );
+  cellVerb(program, 'delete <jobs...>', 'stop jobs and forget them, with their versions and outcomes')
+    .option('-w, --wait', 'return when they are gone', false)
+    .option('--timeout <time>', 'with --wait: give up after this time')
+    .action((jobs: string[], options: GlobalOptions & { wait: boolean; timeout?: string }) =>
+      run(options, async (context) => (await import('./stop.ts')).deleteJobs(context, jobs, options)),
     );
   cellVerb(program, 'wait <job>', 'return when the job is in one of the phases')
     .option(

@@ -63,7 +63,8 @@ async function listAllocations(context: Context, written: string): Promise<numbe
 }
 
 /** What starts again and again is not up, whatever its phase is at the moment. */
-export function phaseText({ phase, restarts }: JobSummary, nowMs: number): string {
+export function phaseText({ phase, restarts, deleted }: JobSummary, nowMs: number): string {
+  if (deleted === true) return `${phase} (deleting)`;
   return (phase === 'running' || phase === 'pending') && isLooping(restarts, nowMs) ? 'looping' : phase;
 }
 

@@ -1,5 +1,6 @@
 import type { MonitorOptions } from '../../monitor/main.ts';
 import { runMonitor } from '../../monitor/main.ts';
+import type { ReaperLimits } from '../../monitor/reaper/reaper-limits.ts';
 import { readDuration, readMemory } from '../../src/wire/values/units.ts';
 import type { Context } from '../command/context.ts';
 import type { RoleFlags } from './options.ts';
@@ -12,24 +13,44 @@ export interface MonitorFlags extends RoleFlags {
   readonly silence?: string;
   readonly orphanAfter?: string;
   readonly runRetention?: string;
+  readonly jobRetention?: string;
+  readonly jobsKept?: number;
+  readonly versionRetention?: string;
+  readonly versionsKept?: number | null;
+  readonly outcomesPerSlot?: number | null;
   readonly historyKept?: string;
   readonly storeQuota?: string;
 }
 
 export function serveMonitor(context: Context, flags: MonitorFlags): Promise<number> {
   const basics = roleBasics(flags, 'monitor');
-  const { lostAfter, massLossWait, orphanAfter, silence, runRetention, historyKept, storeQuota } = flags;
+  const { lostAfter, massLossWait, silence, historyKept, storeQuota } = flags;
   const options: MonitorOptions = {
     ...basics,
     ...(lostAfter === undefined ? {} : { lostAfterMs: duration('--lost-after', lostAfter) }),
     ...(massLossWait === undefined ? {} : { massLossWaitMs: duration('--mass-loss-wait', massLossWait) }),
-    ...(orphanAfter === undefined ? {} : { orphanMs: duration('--orphan-after', orphanAfter) }),
     ...(silence === undefined ? {} : { silenceMs: duration('--silence', silence) }),
-    ...(runRetention === undefined ? {} : { runRetentionMs: duration('--run-retention', runRetention) }),
-    ...(historyKept === undefined ? {} : { historyKeptMs: keptMs(historyKept) }),
+    reaper: reaperLimits(flags),
+    ...(historyKept === undefined ? {} : { historyKeptMs: keptMs('--history-kept', historyKept) }),
     ...(storeQuota === undefined ? {} : { storeQuotaBytes: quotaBytes(storeQuota) }),
   };
   return serveRole(context, basics, { start: () => runMonitor(options) });
+}
+
+function reaperLimits(flags: MonitorFlags): Partial<ReaperLimits> {
+  const { orphanAfter, runRetention, jobRetention, jobsKept, versionRetention } = flags;
+  const { versionsKept, outcomesPerSlot } = flags;
+  return {
+    ...(orphanAfter === undefined ? {} : { orphanMs: duration('--orphan-after', orphanAfter) }),
+    ...(runRetention === undefined ? {} : { runRetentionMs: duration('--run-retention', runRetention) }),
+    ...(jobRetention === undefined ? {} : { jobRetentionMs: keptMs('--job-retention', jobRetention) }),
+    ...(jobsKept === undefined ? {} : { jobsKept }),
+    ...(versionRetention === undefined
+      ? {}
+      : { versionRetentionMs: keptMs('--version-retention', versionRetention) }),
+    ...(versionsKept === undefined ? {} : { versionsKept }),
+    ...(outcomesPerSlot === undefined ? {} : { outcomesPerSlot }),
+  };
 }
 
 function duration(flag: string, text: string): number {
@@ -43,6 +64,6 @@ function quotaBytes(text: string): number {
 const BYTES_PER_MIB = 1024 ** 2;
 
 /** null: for ever. */
-function keptMs(written: string): number | null {
-  return written === 'all' ? null : duration('--history-kept', written);
+function keptMs(flag: string, written: string): number | null {
+  return written === 'all' ? null : duration(flag, written);
 }

@@ -14,15 +14,20 @@ import type { ArbiterFlags } from './arbiter.ts';
 import type { HollowFlags } from './hollow.ts';
 import type { MonitorFlags } from './monitor.ts';
 import type { SchedulerFlags } from './scheduler.ts';
+import { OUTCOMES_PER_SLOT_MAX } from '../../src/core/slots/outcomes.ts';
 import { SCHEDULER_KINDS } from '../../src/core/cell/job.ts';
 import type { ProgramInput } from '../command/command.ts';
-import { collect, wholeNumber } from '../command/command.ts';
+import { collect, countOrAll, wholeNumber } from '../command/command.ts';
 
 /** The largest cell that the design speaks of. */
 const HOLLOW_MAX = 100_000;
 /** More transactions at once only wait in the store. */
 const IN_FLIGHT_MAX = 64;
 const SLICE_MAX = 100_000;
+/** All of them lie in the store and in every monitor's memory. */
+const OUTCOMES_KEPT_MAX = 1_000;
+const VERSIONS_KEPT_MAX = 10_000;
+const JOBS_KEPT_MAX = 10_000_000;
 
 export function addRoleVerbs(program: Command, { run }: ProgramInput): void {
   roleVerb(program, 'agent', 'runs tasks on this host')
@@ -84,6 +89,11 @@ export function addRoleVerbs(program: Command, { run }: ProgramInput): void {
       '--orphan-after <time>',
       'what is to end on a lost host is given up after this time, its capacity and quota with it (default: 24h)',
     )
+    .option(
+      '--outcomes-per-slot <n>',
+      `ended allocations kept of each slot, or "all"; the same for schedulers and monitors (default: ${String(OUTCOMES_PER_SLOT_MAX)})`,
+      countOrAll(OUTCOMES_KEPT_MAX),
+    )
     .option('--session-ttl <time>', 'its jobs are taken over after this silence (default: 10s)')
     .addOption(
       new Option(
@@ -108,6 +118,26 @@ export function addRoleVerbs(program: Command, { run }: ProgramInput): void {
       'what is to end on a lost host is given up after this time, its capacity and quota with it (default: 24h)',
     )
     .option('--run-retention <time>', 'how long an ended one-off run is kept (default: 1h)')
+    .option('--job-retention <time>', 'how long any other ended job is kept, or "all" (default: 30d)')
+    .option(
+      '--jobs-kept <n>',
+      'how many of those are kept, the newest (default: 10000)',
+      wholeNumber(0, JOBS_KEPT_MAX),
+    )
+    .option(
+      '--version-retention <time>',
+      'how long an earlier version of a job is kept, or "all" (default: 90d)',
+    )
+    .option(
+      '--versions-kept <n>',
+      'how many of each job are kept, or "all" (default: 20)',
+      countOrAll(VERSIONS_KEPT_MAX),
+    )
+    .option(
+      '--outcomes-per-slot <n>',
+      `ended allocations kept of each slot, or "all"; the same for schedulers and monitors (default: ${String(OUTCOMES_PER_SLOT_MAX)})`,
+      countOrAll(OUTCOMES_KEPT_MAX),
+    )
     .option('--history-kept <time>', 'how long the store keeps its past, or "all" (default: 10m)')
     .option('--store-quota <size>', "the quota of the store's servers, to warn before it (default: 2Gi)")
     .action((flags: MonitorFlags) =>

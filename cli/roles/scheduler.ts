@@ -23,6 +23,7 @@ export interface SchedulerFlags extends RoleFlags {
   readonly tickets: boolean;
   readonly sessionTtl?: string;
   readonly orphanAfter?: string;
+  readonly outcomesPerSlot?: number | null;
   readonly rehearse: WarmUpTime;
 }
 
@@ -39,6 +40,7 @@ export function serveScheduler(context: Context, flags: SchedulerFlags): Promise
     ...given('inFlightMax', flags.inFlight),
     ...given('sliceMax', flags.slice),
     ...given('thinkMs', thinkMs(flags)),
+    ...given('outcomesPerSlot', flags.outcomesPerSlot),
     ...given('orphanMs', duration('--orphan-after', flags.orphanAfter)),
     ...given('sessionTtlMs', duration('--session-ttl', flags.sessionTtl)),
   };

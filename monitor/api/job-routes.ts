@@ -37,6 +37,12 @@ export function jobRoutes(state: MonitorState): Route[] {
       handle: (request) => status(state, request),
     },
     {
+      method: 'DELETE',
+      path: '/v1/jobs/:namespace/:job',
+      right: 'submit',
+      handle: (request) => remove(state, request),
+    },
+    {
       method: 'GET',
       path: '/v1/jobs/:namespace/:job/why',
       right: 'read',
@@ -198,10 +204,22 @@ async function why(state: MonitorState, request: RouteRequest): Promise<RouteRep
   return { status: 200, body: await state.schedulers.why(jobKey, record, standing) };
 }
 
-async function stop(state: MonitorState, request: RouteRequest): Promise<RouteReply> {
+function stop(state: MonitorState, request: RouteRequest): Promise<RouteReply> {
+  return changed(state, request, (namespace, job) => state.writes.stop(namespace, job));
+}
+
+function remove(state: MonitorState, request: RouteRequest): Promise<RouteReply> {
+  return changed(state, request, (namespace, job) => state.writes.delete(namespace, job));
+}
+
+async function changed(
+  state: MonitorState,
+  request: RouteRequest,
+  change: (namespace: string, job: string) => Promise<number>,
+): Promise<RouteReply> {
   const jobKey = jobKeyIn(request);
   const [namespace = '', job = ''] = jobKey.split('/');
-  const revision = await state.writes.stop(namespace, job);
+  const revision = await change(namespace, job);
   await caughtUp(state, request, revision);
   const summary = state.statuses.summary(jobKey);
   if (summary === null) throw noSuchJob(jobKey);

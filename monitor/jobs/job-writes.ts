@@ -62,13 +62,29 @@ export class JobWrites {
    * @returns the revision at which the job was marked as stopped
    * @throws ProblemError 404
    */
-  async stop(namespace: string, name: string): Promise<number> {
+  stop(namespace: string, name: string): Promise<number> {
+    return this.#change(namespace, name, (known) => ({ ...known, desired: 'stop' }));
+  }
+
+  /**
+   * Stops the job, and has the reaper delete it with all its records when its hosts have released everything. The same again
+   * changes nothing; a submission meanwhile takes it back.
+   * @returns the revision at which that was noted
+   * @throws ProblemError 404
+   */
+  delete(namespace: string, name: string): Promise<number> {
+    return this.#change(namespace, name, (known) => ({ ...known, desired: 'stop', deleted: true }));
+  }
+
+  async #change(namespace: string, name: string, changed: (known: JobRecord) => JobRecord): Promise<number> {
     const key = this.#deps.keys.job(namespace, name);
     let known = await this.#read(key);
     for (let tries = 0; tries < TRIES_MAX; tries++) {
       if (known === null) throw noSuchJob(jobKeyOf(namespace, name));
-      if (known.record.desired === 'stop') return known.revision;
-      const done = await this.#write(key, known, { ...known.record, desired: 'stop' }, []);
+      const wanted = changed(known.record);
+      if (wanted.desired === known.record.desired && wanted.deleted === known.record.deleted)
+        return known.revision;
+      const done = await this.#write(key, known, wanted, []);
       if (typeof done === 'number') return done;
       known = done;
     }
@@ -77,7 +93,7 @@ export class JobWrites {
 
   #recordOf(job: Job, known: Known | null, options: SubmitOptions): JobRecord {
     // Fields that a newer version put on the record stay there.
-    const { traceparent: _old, ...kept } = known?.record ?? {};
+    const { traceparent: _old, deleted: _taken, ...kept } = known?.record ?? {};
     return {
       ...kept,
       job,

@@ -184,6 +184,7 @@ export class JobStatuses {
       owner: this.#copy.owners.get(jobKey)?.value.scheduler ?? null,
       submittedAtMs: record.submittedAtMs,
       oneOff: job.oneOff,
+      ...(record.deleted === undefined ? {} : { deleted: record.deleted }),
       phase,
       counts,
       restarts: goesOn ? this.#restartsOf(jobKey, record) : NO_RESTARTS,

@@ -7,12 +7,12 @@ import type { CellView } from '../../src/runtime/reports/cell-view.ts';
 import { allocationCodec } from '../../src/wire/records/records.ts';
 import type { MonitorContext } from '../context.ts';
 import type { Row } from '../view/record-cache.ts';
+import type { ReaperLimits } from './reaper-limits.ts';
 import type { HostOrders, HostOrdersDeps } from './host-orders.ts';
 
 export interface LeftoversDeps extends MonitorContext, HostOrdersDeps {
   readonly view: CellView;
-  /** See `ReaperTimes`. */
-  readonly times: { readonly orphanMs: number };
+  readonly limits: ReaperLimits;
   /** Commits releases: the record and the claim go, the outcome is written, in one transaction a host. */
   release(releases: readonly Release[]): Promise<unknown>;
 }
@@ -37,13 +37,13 @@ export class Leftovers {
 
   async #finish(row: Row<Allocation>, mayStop: boolean): Promise<void> {
     const { value: allocation, modRevision: revision } = row;
-    const { view, copy, clock, times } = this.#deps;
+    const { view, copy, clock, limits } = this.#deps;
     const report = view.get(allocation.host, allocation.id);
     if (report !== undefined && report.released && isTerminal(report.state))
       return this.#release({ allocation, revision, outcome: outcomeOf(allocation, report, clock.nowMs()) });
     const freshness = view.host(allocation.host);
     if (freshness === undefined || freshness.staleSinceMs !== null) {
-      const atMs = givenUpAtMs(copy.eligibility.get(allocation.host)?.value, times.orphanMs);
+      const atMs = givenUpAtMs(copy.eligibility.get(allocation.host)?.value, limits.orphanMs);
       if (atMs === null || clock.nowMs() < atMs) return;
       const outcome = givenUpOutcome(allocation, report ?? null, clock.nowMs());
       return this.#release({ allocation, revision, outcome });

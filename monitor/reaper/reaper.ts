@@ -5,40 +5,23 @@
  * - `reaper.ts`: iterates over all jobs, and handles those of which this monitor has rank 0
  * - `leftovers.ts`: stops and releases allocations of stopped or deleted jobs without an owner
  * - `returned.ts`: stops what hosts bring back that was given up while they were lost; `host-orders.ts`: the orders
- * - `retention.ts`: deletes outcomes and one-off runs past their retention, on hosts first
+ * - `retention.ts`: deletes ended jobs, versions and outcomes past their retention, and jobs that their users deleted, on hosts
+ *   first; `reaper-limits.ts` says how long and how many are kept, `ended-jobs.ts` which ended jobs are too many
  */
-import { ORPHAN_MS } from '../../src/core/slots/given-up.ts';
-import { OUTCOMES_PER_SLOT_MAX } from '../../src/core/slots/outcomes.ts';
 import { every } from '../../src/runtime/wait/wait.ts';
 import { monitorRank } from '../view/rank.ts';
+import { EndedJobs } from './ended-jobs.ts';
 import { HostOrders } from './host-orders.ts';
 import { IntentSweeper } from './intent-sweeper.ts';
 import type { LeftoversDeps } from './leftovers.ts';
 import { Leftovers } from './leftovers.ts';
+import type { ReaperLimits } from './reaper-limits.ts';
 import type { RetentionDeps } from './retention.ts';
 import { Retention } from './retention.ts';
 import { Returned } from './returned.ts';
 
-export interface ReaperTimes {
-  /** How long a job may be without an owner before its leftovers are finished here. */
-  readonly ownerlessMs: number;
-  /** How long a lost host's allocation that is to end is kept before its capacity is given back. */
-  readonly orphanMs: number;
-  /** How long a finished one-off run, its outcome and its output stay. */
-  readonly runRetentionMs: number;
-  /** How long the outcomes of a job whose record is gone stay. */
-  readonly outcomeRetentionMs: number;
-}
-
-export const REAPER_TIMES: ReaperTimes = {
-  ownerlessMs: 60_000,
-  orphanMs: ORPHAN_MS,
-  runRetentionMs: 3_600_000,
-  outcomeRetentionMs: 24 * 3_600_000,
-};
-
 export interface ReaperDeps extends LeftoversDeps, RetentionDeps {
-  readonly times: ReaperTimes;
+  readonly limits: ReaperLimits;
 }
 
 const SWEEP_MS = 1_000;
@@ -60,6 +43,7 @@ export class Reaper {
   readonly #leftovers: Leftovers;
   readonly #returned: Returned;
   readonly #retention: Retention;
+  readonly #ended: EndedJobs;
   readonly #stop: () => void;
   #jobs: Iterator<string> | null = null;
   #sweeping: Promise<void> | null = null;
@@ -71,6 +55,7 @@ export class Reaper {
     this.#leftovers = new Leftovers(deps, orders);
     this.#returned = new Returned(deps, orders);
     this.#retention = new Retention(deps);
+    this.#ended = new EndedJobs(deps.limits.jobsKept);
     this.#stop = every(deps.clock, SWEEP_MS, () => {
       this.#sweeping ??= this.sweep().finally(() => (this.#sweeping = null));
     });
@@ -86,9 +71,10 @@ export class Reaper {
   async sweep(): Promise<void> {
     await this.#intents.sweep();
     for (const jobKey of this.#nextJobs()) {
+      const endedMs = this.#endedMs(jobKey);
       if (monitorRank(this.#deps, jobKey) !== 0) continue;
       try {
-        await this.#reap(jobKey);
+        await this.#reap(jobKey, endedMs);
       } catch (error) {
         this.#deps.log.debug({ jobKey, error }, 'reaping failed; it is tried again');
       }
@@ -103,6 +89,7 @@ export class Reaper {
       const next = this.#jobs.next();
       if (next.done === true) {
         this.#jobs = null;
+        this.#ended.count();
         break;
       }
       jobs.push(next.value);
@@ -122,16 +109,32 @@ export class Reaper {
     yield* all;
   }
 
-  async #reap(jobKey: string): Promise<void> {
-    const { copy, times } = this.#deps;
-    const ownerless = this.#ownerlessForMs(jobKey) >= times.ownerlessMs;
-    // A job with an owner needs nothing here, unless its outcomes pile up: its record is not even decoded.
-    if (copy.owners.has(jobKey) && copy.outcomesByJob.of(jobKey).size <= OUTCOMES_PER_SLOT_MAX) return;
+  async #reap(jobKey: string, endedMs: number | null): Promise<void> {
+    const { copy, limits } = this.#deps;
+    const ownerless = this.#ownerlessForMs(jobKey) >= limits.ownerlessMs;
+    // A job with an owner needs nothing here, unless its past piles up: its record is not even decoded.
+    if (copy.owners.has(jobKey) && !this.#pilesUp(jobKey)) return;
     const record = copy.jobs.get(jobKey)?.value;
     if (ownerless && record?.desired !== 'run') await this.#leftovers.finish(jobKey, record !== undefined);
     if (record === undefined) return this.#retention.dropOldOutcomes(jobKey);
     await this.#retention.dropSurplusOutcomes(jobKey, record.job);
-    if (record.job.oneOff) await this.#retention.dropRun(jobKey);
+    await this.#retention.dropOldVersions(jobKey);
+    if (endedMs !== null) await this.#retention.dropEnded(jobKey, endedMs, this.#ended.isSurplus(endedMs));
+  }
+
+  #pilesUp(jobKey: string): boolean {
+    const { copy, limits } = this.#deps;
+    const { outcomesPerSlot } = limits;
+    if (copy.versionsByJob.of(jobKey).size > 0) return true;
+    return outcomesPerSlot !== null && copy.outcomesByJob.of(jobKey).size > outcomesPerSlot;
+  }
+
+  /** Of jobs of all monitors: how many may stay is said for the cell. */
+  #endedMs(jobKey: string): number | null {
+    const endedMs = this.#retention.endedMs(jobKey);
+    if (endedMs !== null && this.#deps.copy.jobs.get(jobKey)?.value.job.oneOff === false)
+      this.#ended.saw(endedMs);
+    return endedMs;
   }
 
   #ownerlessForMs(jobKey: string): number {

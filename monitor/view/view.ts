@@ -98,6 +98,8 @@ export class CellCopy {
   readonly allocationsByJob = new RecordIndex<Allocation>();
   readonly allocationsByHost = new RecordIndex<Allocation>();
   readonly outcomesByJob = new RecordIndex<Outcome>();
+  /** By the whole name, which ends in the number. */
+  readonly versionsByJob = new RecordIndex<JobRecord>();
   readonly runsByJob = new RecordIndex<RunRecord>();
   readonly ready: Promise<void>;
   readonly #handlers: CellCopyHandlers;
@@ -224,6 +226,9 @@ export class CellCopy {
       }
       case 'outcomes':
         this.outcomesByJob.change(jobKeyOfName(change.name), idOfName(change.name), change.now);
+        break;
+      case 'versions':
+        this.versionsByJob.change(jobKeyOfName(change.name), change.name, change.now);
         break;
       case 'runs': {
         const namespace = change.name.slice(0, change.name.indexOf('/'));

@@ -96,6 +96,11 @@ export class MonitorClient {
     return bodyOf(await this.#post(`${pathOf(ref)}/stop`, options));
   }
 
+  async delete(ref: JobRef, options: CallOptions = {}): Promise<JobSummary> {
+    const path = pathOf(ref);
+    return bodyOf(await this.#call({ ...options, method: 'DELETE', path, repeatable: true }));
+  }
+
   /** @returns null when it did not end within `waitMs` */
   async exit(ref: JobRef, waitMs: number, options: CallOptions = {}): Promise<RunExit | null> {
     const path = `${pathOf(ref)}/exit${query({ waitMs })}`;

@@ -185,6 +185,8 @@ export interface JobRecord {
   readonly version: number;
   readonly desired: 'run' | 'stop';
   readonly submittedAtMs: number;
+  /** Its user deleted it: it is stopped, and its records go when its hosts have released everything. */
+  readonly deleted?: true;
   /** W3C trace context of the submission, so that every scheduler's work joins one trace; absent: none. */
   readonly traceparent?: string;
 }

@@ -20,6 +20,8 @@ import type { SchedulerStatus } from './scheduler-api.ts';
  *   GET  /v1/jobs/:namespace/:job              → JobStatus
  *   GET  /v1/jobs/:namespace/:job/why          → Why
  *   POST /v1/jobs/:namespace/:job/stop         → JobSummary
+ *   DELETE /v1/jobs/:namespace/:job            stops it, and deletes it with its versions and outcomes when its hosts have
+ *                                              released everything → JobSummary; then 404
  *   POST /v1/runs                              a job file as JSON; header `Idempotency-Key` → RunAnswer
  *   GET  /v1/jobs/:namespace/:job/exit?waitMs  → RunExit (200), or 204 when it did not end within waitMs
  *   GET  /v1/jobs/:namespace/:job/logs?group&index&allocation&task&stream&offset&offsetOf&follow
@@ -77,6 +79,8 @@ export interface JobSummary {
   readonly owner: string | null;
   readonly submittedAtMs: number;
   readonly oneOff: boolean;
+  /** It is deleted when nothing of it is placed any more. */
+  readonly deleted?: true;
   readonly phase: JobPhase;
   readonly counts: AllocationCounts;
   /** Of all its slots. */

@@ -64,7 +64,8 @@ const SYNONYMS: Readonly<Record<string, string>> = {
 const UNSUPPORTED: Readonly<Record<string, string>> = {
   health: 'health checks come later; a task counts as up when it ran for update.minHealthy without a restart',
   replaceAfter: 'write reschedule: { onHostLost: true } to replace what ran on a lost host',
-  ttlAfterFinished: 'ended jobs are kept for the time the cell is set to',
+  ttlAfterFinished:
+    'ended jobs are kept for the time that the monitors are set to (--job-retention); `moorage delete` forgets one at once',
   success: 'a group succeeds when all of its allocations do',
   volumes: 'tasks see the files of their host',
   user: 'the host decides which user runs a task',

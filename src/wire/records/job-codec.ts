@@ -97,6 +97,7 @@ export const jobRecordSchema = z.looseObject({
   version: whole.min(1),
   desired: z.enum(['run', 'stop']),
   submittedAtMs: whole,
+  deleted: z.exactOptional(z.literal(true)),
   traceparent: z.exactOptional(z.string()),
 });
 

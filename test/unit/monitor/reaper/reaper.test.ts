@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { REAPER_TIMES } from '../../../../monitor/reaper/reaper.ts';
+import { REAPER_LIMITS } from '../../../../monitor/reaper/reaper-limits.ts';
 import { silentLog } from '../../../../src/adapters/telemetry/silent.ts';
 import { GIVEN_UP } from '../../../../src/core/slots/given-up.ts';
 import type { Write } from '../../../../src/ports/cell-store.ts';
@@ -34,7 +34,7 @@ async function pass(seconds: number, hosts: readonly ReportingHost[]): Promise<v
   }
 }
 
-const OWNERLESS_S = REAPER_TIMES.ownerlessMs / 1_000 + 5;
+const OWNERLESS_S = REAPER_LIMITS.ownerlessMs / 1_000 + 5;
 
 describe('reaper', () => {
   it('S1.16 S1.1 a deleted job without an owner: its allocation is stopped, and released only when the host says so', async () => {
@@ -207,6 +207,102 @@ describe('reaper', () => {
     expect(host.reports.size).toBe(0);
     expect((await world.store.list(world.keys.jobs)).entries.size).toBe(0);
     expect((await world.store.list(world.keys.runs)).entries.size).toBe(0);
+  });
+
+  it('S1.16 S1.34 a deleted job is stopped, and goes with all its records when its host has released it', async () => {
+    const host = await world.host('h1');
+    const { monitor, address } = await world.monitor();
+    const url = `${address}/v1/jobs/default/web`;
+    const submit = (command: string) =>
+      world.call('POST', `${address}/v1/jobs`, { name: 'web', type: 'service', command: [command] });
+    expect(await world.call('DELETE', url)).toMatchObject({ status: 404 });
+    for (const command of ['x', 'y', 'z']) await submit(command);
+    await world.place(allocationOf('h1', 'a1', { jobVersion: 3 }));
+    host.change(reportOf('h1', 'a1'));
+    await until(() => monitor.state.follower.view.size === 1);
+    for (let twice = 0; twice < 2; twice++)
+      expect(await world.call('DELETE', url)).toMatchObject({
+        status: 200,
+        body: { desired: 'stop', deleted: true },
+      });
+    await pass(OWNERLESS_S, [host]);
+    expect(host.stops).toContain('a1');
+    expect(monitor.state.copy.jobs.size).toBe(1);
+    host.change(reportOf('h1', 'a1', { state: 'killed', reason: 'stopped', released: true }));
+    await pass(5, [host]);
+    expect(await world.call('GET', url)).toMatchObject({ status: 404 });
+    for (const prefix of [world.keys.jobs, world.keys.versions, world.keys.outcomes, world.keys.allocations])
+      expect((await world.store.list(prefix)).entries.size).toBe(0);
+    expect(host.reports.size).toBe(0);
+    // The name is free again.
+    expect(await submit('x')).toMatchObject({ status: 201, body: { version: 1 } });
+  });
+
+  it('a deleted job that is submitted again meanwhile stays', async () => {
+    const host = await world.host('h1');
+    const { monitor, address } = await world.monitor();
+    const file = { name: 'web', type: 'service', command: ['x'] };
+    await world.call('POST', `${address}/v1/jobs`, file);
+    await world.place(allocationOf('h1', 'a1'));
+    host.change(reportOf('h1', 'a1'));
+    await world.call('DELETE', `${address}/v1/jobs/default/web`);
+    await world.call('POST', `${address}/v1/jobs`, file);
+    await world.write([{ kind: 'delete', key: world.keys.allocation('default', 'web', 'a1') }]);
+    await pass(10, [host]);
+    expect(monitor.state.copy.jobs.get('default/web')?.value).toMatchObject({ version: 2, desired: 'run' });
+    expect(monitor.state.copy.jobs.get('default/web')?.value).not.toHaveProperty('deleted');
+  });
+
+  it('S1.34 ended jobs go by age and by number, the oldest first, and what runs stays', async () => {
+    const reaper = { jobRetentionMs: 1_000_000, jobsKept: 2 };
+    const { monitor, address } = await world.monitor('m1', { reaper });
+    const end = async (name: string): Promise<void> => {
+      await world.call('POST', `${address}/v1/jobs`, { name, type: 'batch', command: ['x'] });
+      await world.end(allocationOf('h1', `of-${name}`, { job: name, group: name }));
+      await pass(10, []);
+    };
+    await world.call('POST', `${address}/v1/jobs`, { name: 'runs', type: 'batch', command: ['x'] });
+    for (const name of ['one', 'two', 'three', 'four']) await end(name);
+    await pass(10, []);
+    const names = () => [...monitor.state.copy.jobs.names()].sort();
+    expect(names()).toEqual(['default/four', 'default/runs', 'default/three']);
+    await pass(1_000, []);
+    expect(names()).toEqual(['default/runs']);
+    expect(monitor.state.copy.outcomes.size).toBe(0);
+  });
+
+  it('S1.34 S1.20 earlier versions go by number and by age, but for those that something still names', async () => {
+    const host = await world.host('h1');
+    const reaper = { versionsKept: 2, versionRetentionMs: 500_000 };
+    const { monitor, address } = await world.monitor('m1', { reaper });
+    for (let version = 1; version <= 6; version++)
+      await world.call('POST', `${address}/v1/jobs`, {
+        ...{ name: 'web', type: 'service', command: [`v${String(version)}`] },
+      });
+    await world.place(allocationOf('h1', 'a1', { jobVersion: 1 }));
+    host.change(reportOf('h1', 'a1'));
+    await world.end(allocationOf('h1', 'a2', { jobVersion: 2, index: 1 }));
+    await pass(5, [host]);
+    const kept = () => [...monitor.state.copy.versions.names()].map((name) => Number(name.slice(-6)));
+    expect(kept()).toEqual([1, 2, 4, 5]);
+    await pass(520, [host]);
+    expect(kept()).toEqual([1, 2]);
+  });
+
+  it.each([
+    [0, 10],
+    [20, 20],
+    [null, 30],
+  ])('S1.19 %s outcomes of a slot are kept, and what its policy counts', async (outcomesPerSlot, left) => {
+    const { monitor, address } = await world.monitor('m1', { reaper: { outcomesPerSlot } });
+    await world.call('POST', `${address}/v1/jobs`, { name: 'web', type: 'service', command: ['x'] });
+    for (let attempt = 1; attempt <= 30; attempt++)
+      await world.end(allocationOf('h9', `a${String(attempt)}`, { attempt }), {
+        state: 'killed',
+        cause: 'x',
+      });
+    await pass(10, []);
+    expect(monitor.state.copy.outcomes.size).toBe(left);
   });
 
   it('S0.14 two monitors divide the jobs between them, and each allocation is released once', async () => {
