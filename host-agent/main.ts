@@ -20,7 +20,7 @@ import type { Allowance } from '../src/core/host/allowances.ts';
 import type { PortRange } from '../src/core/host/host.ts';
 import { cellKeys } from '../src/core/cell/keys.ts';
 import type { Resources } from '../src/core/cell/resources.ts';
-import { ADDRESSES } from '../src/core/cell/resources.ts';
+import { ADDRESSES, shortOf } from '../src/core/cell/resources.ts';
 import type { CellStore, StoreError } from '../src/ports/cell-store.ts';
 import type { TicketVerifier } from '../src/ports/crypto.ts';
 import type { Log } from '../src/ports/telemetry.ts';
@@ -99,6 +99,11 @@ export interface RunningAgent {
   stop(): Promise<void>;
   /** Resolves when it has stopped; rejects when another store answers than before, as after a restore. */
   readonly ended: Promise<void>;
+}
+
+/** More is kept back of the host than it has. */
+export class ReserveError extends Error {
+  override readonly name = 'ReserveError';
 }
 
 const ARTIFACT_SOURCES = ['https://', 'http://'];
@@ -248,11 +253,17 @@ async function factsOf(options: AgentOptions): Promise<HostFacts> {
     addresses.length === 0
       ? amounts
       : { ...amounts, scalars: { ...amounts.scalars, [ADDRESSES]: addresses.length } };
+  const reserved: Resources = { ...reservedOf(capacity), ...options.reserved };
+  const short = shortOf(reserved, capacity);
+  if (short !== null)
+    throw new ReserveError(
+      `the host reserves ${String(short.needed)} of ${short.dimension} and has ${String(short.available)}`,
+    );
   return {
     id: options.id,
     address: '',
     capacity,
-    reserved: { ...reservedOf(capacity), ...options.reserved },
+    reserved,
     gpuModels: options.gpuModels ?? [],
     portRange: options.portRange ?? PORT_RANGE,
     attributes: { ...machineAttributes(), ...options.attributes },

@@ -5,7 +5,7 @@
  * - `hosts/`: declares hosts lost, drains leaking ones, writes eligibility
  * - `jobs/`: job status, submissions and stops
  * - `runs/`: one-off runs and output
- * - `limits/`: quotas and shared resources
+ * - `limits/`: quotas, shared resources and pauses
  * - `tokens/`: people's tokens
  * - `events/`: what happened in the cell
  * - `reaper/`: finishes what has no owner, deletes old records
@@ -43,6 +43,7 @@ import { JobChanges } from './jobs/job-changes.ts';
 import type { Written } from './jobs/job-writes.ts';
 import { JobWrites } from './jobs/job-writes.ts';
 import { LeakWatch } from './hosts/leak-watch.ts';
+import { PauseWatch } from './limits/pauses.ts';
 import { LogRelay } from './runs/log-relay.ts';
 import type { MonitorState } from './api/monitor-state.ts';
 import type { ReaperLimits } from './reaper/reaper-limits.ts';
@@ -96,6 +97,7 @@ export class Monitor {
   readonly hostWatch: HostWatch;
   readonly leakWatch: LeakWatch;
   readonly removedHosts: RemovedHosts;
+  readonly pauseWatch: PauseWatch;
   readonly reaper: Reaper;
   /** null: it maintains no database. */
   readonly keeper: StoreKeeper | null;
@@ -124,6 +126,7 @@ export class Monitor {
     });
     this.leakWatch = new LeakWatch(this.state);
     this.removedHosts = new RemovedHosts(this.state);
+    this.pauseWatch = new PauseWatch(this.state);
     this.keeper =
       deps.upkeep === undefined
         ? null
@@ -177,6 +180,7 @@ export class Monitor {
     await Promise.all([
       this.keeper?.close(),
       this.removedHosts.close(),
+      this.pauseWatch.close(),
       this.reaper.close(),
       this.#schedulerWatch.close(),
       this.state.follower.close(),
@@ -311,6 +315,7 @@ export class Monitor {
       case 'shared':
       case 'pools':
       case 'meta':
+      case 'switches':
         break;
     }
   }

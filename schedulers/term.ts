@@ -3,6 +3,7 @@ import { HostClient } from '../src/clients/host-client.ts';
 import type { CellMeta } from '../src/core/core.ts';
 import { slotName } from '../src/core/cell/ids.ts';
 import type { Switches } from '../src/core/quota/quota.ts';
+import { pausedBy } from '../src/core/quota/quota.ts';
 import type { SharedUse } from '../src/core/cell/claim.ts';
 import { partsOfPool } from '../src/core/quota/shared-resource.ts';
 import type { Fill } from '../src/core/slots/job-view.ts';
@@ -306,6 +307,12 @@ export class SchedulerTerm implements Term {
 
   get isPaused(): boolean {
     return this.#switches.get('')?.value.pausePlacement ?? false;
+  }
+
+  /** Who has paused placement, and why; null: it goes on. */
+  get pause(): string | null {
+    const switches = this.#switches.get('')?.value;
+    return switches?.pausePlacement === true ? pausedBy(switches, 'placement') : null;
   }
 
   get jobs(): Pick<JobTable, 'get' | 'size' | 'pending'> {

@@ -4,12 +4,16 @@ import { EXIT } from '../command/exit.ts';
 import { printAnswer } from '../output/output.ts';
 import { formatTable } from '../output/table.ts';
 import { mebibytes, percent, plural } from '../output/words.ts';
+import { pauseLines } from './pause.ts';
 import { POOL_COLUMNS, poolRows } from './shared.ts';
 
 /** The cell as a whole: how much there is of it, how full its store is, and what hosts share. */
 export async function cellStatus(context: Context): Promise<number> {
-  const answer = await (await context.api()).cell();
-  await printAnswer(context, answer, { text: () => render(answer) });
+  const api = await context.api();
+  const [cell, { pauses }] = await Promise.all([api.cell(), api.pauses()]);
+  const answer = { ...cell, pauses };
+  const text = (): string => [...pauseLines(answer, context.terminal.nowMs()), render(cell)].join('\n');
+  await printAnswer(context, answer, { text });
   return EXIT.ok;
 }
 

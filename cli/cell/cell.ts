@@ -4,6 +4,7 @@
  * - `hosts.ts` lists the hosts; `host-eligibility.ts` drains, cordons and readies one.
  * - `quota.ts` and `shared.ts` show and set what namespaces may use, and what hosts share.
  * - `schedulers.ts` compares the schedulers; `events.ts` prints what happens.
+ * - `pause.ts` pauses placement or eviction, and has them go on.
  * - `cell-status.ts` is `moorage status` without a job.
  */
 import type { Command } from 'commander';
@@ -12,6 +13,7 @@ import type { GlobalOptions } from '../command/context.ts';
 import type { Runner } from '../command/command.ts';
 import type { ProgramInput } from '../command/command.ts';
 import { cellVerb, collect, wholeNumber } from '../command/command.ts';
+import type { PauseOptions } from './pause.ts';
 import type { SetQuotaOptions } from './quota.ts';
 import type { SetSharedOptions } from './shared.ts';
 import { QUOTA_AMOUNT_MAX, SCALAR_AMOUNT_MAX } from '../../src/wire/values/bounds.ts';
@@ -55,6 +57,16 @@ export function addCellVerbs(program: Command, { run }: ProgramInput): void {
         (await import('./host-eligibility.ts')).removeHost(context, id, options),
       ),
     );
+  cellVerb(program, 'pause <what>', 'pause placement, or eviction, in the whole cell; what runs goes on')
+    .requiredOption('--reason <text>', 'told to whoever asks why')
+    .option('--for <time>', 'it goes on by itself after this time, such as 1h')
+    .action((what: string, options: GlobalOptions & PauseOptions) =>
+      run(options, async (context) => (await import('./pause.ts')).pause(context, what, options)),
+    );
+  cellVerb(program, 'resume <what>', 'have placement, or eviction, go on').action(
+    (what: string, options: GlobalOptions) =>
+      run(options, async (context) => (await import('./pause.ts')).resume(context, what)),
+  );
   cellVerb(program, 'schedulers', 'the competing schedulers: commits, conflicts, rebases, busy share').action(
     (options: GlobalOptions) =>
       run(options, async (context) => (await import('./schedulers.ts')).schedulers(context)),

@@ -84,13 +84,13 @@ export function cellVerb(program: Command, definition: string, description: stri
     .option(...NAMESPACE);
 }
 
-/** Parses a flag that takes a whole number. */
-/** A number, or `all`: null. */
+/** Parses a flag that takes a whole number, or `all`: null. */
 export function countOrAll(most: number): (text: string) => number | null {
   const read = wholeNumber(0, most);
   return (text) => (text === 'all' ? null : read(text));
 }
 
+/** Parses a flag that takes a whole number. */
 export function wholeNumber(least: number, most: number): (text: string) => number {
   return (text) => {
     const value = Number(text);

@@ -6,26 +6,25 @@ import type { AgentOptions } from '../../host-agent/main.ts';
 import { runAgent, verifierOf } from '../../host-agent/main.ts';
 import type { Allowance } from '../../src/core/host/allowances.ts';
 import { ALLOWANCES } from '../../src/core/host/allowances.ts';
-import type { Resources } from '../../src/core/cell/resources.ts';
-import { readCpu, readDisk, readMemory } from '../../src/wire/values/units.ts';
+import { readDuration } from '../../src/wire/values/units.ts';
 import type { Context } from '../command/context.ts';
 import { usageError } from '../command/exit.ts';
 import { readAddresses } from './addresses.ts';
+import type { AmountFlags } from './amounts.ts';
+import { amounts, reserve } from './amounts.ts';
 import type { RoleFlags } from './options.ts';
 import { pinnedKeys, readAmount, readAttributes, readPorts, roleBasics } from './options.ts';
 import { serveRole } from './serve.ts';
 
-export interface AgentFlags extends RoleFlags {
+export interface AgentFlags extends RoleFlags, AmountFlags {
   readonly data?: string;
   readonly keys?: string;
   readonly tickets: boolean;
-  readonly cpu?: string;
-  readonly memory?: string;
-  readonly disk?: string;
   readonly gpuModel: readonly string[];
   readonly ports?: string;
   readonly addresses?: string;
   readonly attribute: readonly string[];
+  readonly beat?: string;
   readonly cgroupParent?: string;
   readonly ociRuntime?: string;
   readonly artifactSource: readonly string[];
@@ -43,11 +42,16 @@ export function serveAgent(context: Context, flags: AgentFlags): Promise<number>
   // Tasks and their shims have other working folders than the agent.
   const stateFolder = resolve(flags.data);
   const basics = roleBasics(flags, 'agent');
+  const reserved = reserve(flags, 'agent');
   const options: AgentOptions = {
     ...basics,
     stateFolder,
     ...pinnedKeys(flags, 'agent'),
     capacity: amounts(flags, 'agent'),
+    ...(reserved === undefined ? {} : { reserved }),
+    ...(flags.beat === undefined
+      ? {}
+      : { rounds: { beatMs: readAmount('--beat', flags.beat, readDuration, 'agent') } }),
     gpuModels: flags.gpuModel,
     attributes: readAttributes(flags.attribute),
     ...(flags.ports === undefined ? {} : { portRange: readPorts(flags.ports) }),
@@ -98,20 +102,4 @@ function readRuntime(text: string): OciRuntimeName {
   const found = OCI_RUNTIMES.find((name) => name === text);
   if (found !== undefined) return found;
   throw usageError(`--oci-runtime ${text}: name ${OCI_RUNTIMES.join(' or ')}`, 'moorage agent --help');
-}
-
-/** The amounts that were typed; the agent measures the others. */
-export function amounts(
-  flags: Pick<AgentFlags, 'cpu' | 'memory' | 'disk'>,
-  role: string,
-): Partial<Resources> {
-  // A host's cores are no slip of the fingers, however many.
-  const cpu = (text: string) => readCpu(text, Infinity);
-  return {
-    ...(flags.cpu === undefined ? {} : { cpuMilli: readAmount('--cpu', flags.cpu, cpu, role) }),
-    ...(flags.memory === undefined
-      ? {}
-      : { memoryMib: readAmount('--memory', flags.memory, readMemory, role) }),
-    ...(flags.disk === undefined ? {} : { diskMib: readAmount('--disk', flags.disk, readDisk, role) }),
-  };
 }

@@ -6,6 +6,7 @@ import { CliError, EXIT, unexpected } from '../command/exit.ts';
 const HINTS: Readonly<Record<string, string>> = {
   StateFolderError: 'give each agent a folder of its own with --data',
   HostTakenError: 'give each agent a name of its own with --id',
+  ReserveError: 'lower --reserve, or announce more with --cpu, --memory, --disk or --resource',
   KeyFileError: 'check the folder that --keys names',
   FailOrderError: 'correct MOORAGE_FAILPOINT; moorage fail-points lists all names',
 };

@@ -3,18 +3,18 @@ import type { HollowHost } from '../../host-agent/hollow-main.ts';
 import { runHollow } from '../../host-agent/hollow-main.ts';
 import { verifierOf } from '../../host-agent/main.ts';
 import { isId } from '../../src/core/cell/ids.ts';
-import { NO_SCALARS } from '../../src/core/cell/resources.ts';
+import { NO_RESOURCES, NO_SCALARS } from '../../src/core/cell/resources.ts';
 import { readDuration } from '../../src/wire/values/units.ts';
 import type { Context } from '../command/context.ts';
 import { CliError, EXIT } from '../command/exit.ts';
 import type { AgentFlags } from './agent.ts';
-import { amounts } from './agent.ts';
+import type { AmountFlags } from './amounts.ts';
+import { amounts, reserve } from './amounts.ts';
 import type { RoleFlags } from './options.ts';
 import { pinnedKeys, readAmount, roleBasics } from './options.ts';
 import { serveRole } from './serve.ts';
 
-export interface HollowFlags
-  extends RoleFlags, Pick<AgentFlags, 'keys' | 'tickets' | 'cpu' | 'memory' | 'disk'> {
+export interface HollowFlags extends RoleFlags, AmountFlags, Pick<AgentFlags, 'keys' | 'tickets'> {
   readonly hosts?: string;
   readonly count: number;
   readonly beat?: string;
@@ -43,10 +43,13 @@ function equalHosts(id: string, flags: HollowFlags): HollowHost[] {
     scalars: NO_SCALARS,
     ...amounts(flags, 'hollow'),
   };
+  const given = reserve(flags, 'hollow');
+  const reserved = given === undefined ? {} : { reserved: { ...NO_RESOURCES, ...given } };
   const digits = String(flags.count).length;
   return Array.from({ length: flags.count }, (_, index) => ({
     id: `${id}-${String(index + 1).padStart(digits, '0')}`,
     capacity,
+    ...reserved,
   }));
 }
 
@@ -56,6 +59,8 @@ interface FileHost {
   readonly cpuMilli: number;
   readonly memoryMib: number;
   readonly diskMib?: number;
+  /** Named amounts. */
+  readonly scalars?: Readonly<Record<string, number>>;
   readonly gpuModels?: readonly string[];
   readonly attributes?: Readonly<Record<string, string>>;
 }
@@ -71,14 +76,18 @@ function readHostsFile(file: string): HollowHost[] {
   return list.map((host: unknown, index) => {
     if (!isFileHost(host)) throw wrong(file, `entry ${String(index)}: expected id, cpuMilli and memoryMib`);
     const { id, cpuMilli, memoryMib, diskMib = DISK_MIB, gpuModels = [], attributes = {} } = host;
-    return { id, capacity: { cpuMilli, memoryMib, diskMib, scalars: NO_SCALARS }, gpuModels, attributes };
+    const { scalars = NO_SCALARS } = host;
+    return { id, capacity: { cpuMilli, memoryMib, diskMib, scalars }, gpuModels, attributes };
   });
 }
 
 function isFileHost(value: unknown): value is FileHost {
   const host = value as Partial<FileHost> | null;
   const amount = (number: unknown): boolean => Number.isSafeInteger(number) && Number(number) >= 0;
-  return typeof host?.id === 'string' && isId(host.id) && amount(host.cpuMilli) && amount(host.memoryMib);
+  if (typeof host?.id !== 'string' || !isId(host.id)) return false;
+  const scalars = Object.entries(host.scalars ?? {});
+  if (!scalars.every(([name, value]) => isId(name) && amount(value))) return false;
+  return amount(host.cpuMilli) && amount(host.memoryMib);
 }
 
 function wrong(file: string, why: string): CliError {

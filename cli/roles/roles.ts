@@ -2,7 +2,8 @@
  * Each role of a cell as a verb. A role's file turns its flags into the options of its `main.ts`: `agent.ts`, `hollow.ts`
  * (many hosts in one process, which run nothing), `scheduler.ts`, `monitor.ts`, `arbiter.ts`.
  *
- * 1. `options.ts` reads the flags that all roles have; `addresses.ts` reads `--addresses`.
+ * 1. `options.ts` reads the flags that all roles have; `addresses.ts` reads `--addresses`,
+ *    `amounts.ts` what a host announces and reserves.
  * 2. `serve.ts` starts the role, prints its ready line and keeps it until it is stopped.
  * 3. Before that, `probe-store.ts` asks the store once.
  * 4. `faults.ts` words what keeps a role from starting.
@@ -37,10 +38,21 @@ export function addRoleVerbs(program: Command, { run }: ProgramInput): void {
     .option('--cpu <amount>', 'cores to announce; without it what the machine has')
     .option('--memory <size>', 'memory to announce')
     .option('--disk <size>', 'disk to announce')
+    .option(
+      '--resource <name=amount>',
+      'what jobs ask for as resources.scalars, such as licence=5; repeat it for several',
+      collect,
+      [],
+    )
+    .option(
+      '--reserve <amounts>',
+      'what is never given away, such as cpu=500m,memory=1Gi (default: 100m and up to 256Mi)',
+    )
     .option('--gpu-model <model>', 'a device to announce; repeat it for each', collect, [])
     .option('--ports <first-last>', 'ports for tasks (default: 20000-29999)')
     .option('--addresses <network>', 'addresses of this machine to lend to tasks, such as 127.64.0.0/28')
     .option('--attribute <name=value>', 'for constraints, such as zone=a; may be repeated', collect, [])
+    .option('--beat <time>', 'how often it says that it is there; monitors expect one in 3 s (default: 1s)')
     .option('--artifact-source <prefix>', 'artifacts come from there only; may be repeated', collect, [])
     .option('--cgroup-parent <group>', 'makes the control groups of tasks under this one')
     .option('--oci-runtime <name>', 'crun or runc; without it the first that works')
@@ -54,11 +66,21 @@ export function addRoleVerbs(program: Command, { run }: ProgramInput): void {
       run({}, async (context) => (await import('./agent.ts')).serveAgent(context, flags)),
     );
   roleVerb(program, 'hollow', 'many host-agents in one process, whose tasks only take time')
-    .option('--hosts <file>', 'a JSON list of { id, cpuMilli, memoryMib, gpuModels, attributes }')
+    .option('--hosts <file>', 'a JSON list of { id, cpuMilli, memoryMib, scalars, gpuModels, attributes }')
     .option('--count <n>', 'without --hosts: this many equal ones', wholeNumber(1, HOLLOW_MAX), 10)
     .option('--cpu <amount>', 'of each (default: 4)')
     .option('--memory <size>', 'of each (default: 8Gi)')
     .option('--disk <size>', 'of each (default: 1Ti)')
+    .option(
+      '--resource <name=amount>',
+      'what jobs ask for as resources.scalars, such as licence=5; repeat it for several',
+      collect,
+      [],
+    )
+    .option(
+      '--reserve <amounts>',
+      'of each, what is never given away, such as cpu=500m,memory=1Gi (default: nothing)',
+    )
     .option('--keys <folder>', 'holds the pinned public keys of the arbiters')
     .option('--no-tickets', 'start tasks without a ticket')
     .option('--beat <time>', 'how often each says that it is there (default: 1s)')

@@ -4,7 +4,8 @@
  *
  * - `job-routes.ts`: submit, run, stop, status, why, exit; `stream-routes.ts`: logs, events, reports
  * - `host-routes.ts`: hosts, their eligibility, schedulers
- * - `cell-routes.ts`: the cell and what hosts share; `quota-routes.ts`: what namespaces may use
+ * - `cell-routes.ts`: the cell and what hosts share; `quota-routes.ts`: what namespaces may use; `pause-routes.ts`: what is
+ *   paused
  * - `token-routes.ts`: tokens of people, and who calls
  * - `attach-routes.ts`: exec, signal and attach, passed on to the host
  * - `health-routes.ts`: liveness, readiness, metrics, version; `schema-routes.ts`: the schema of a job file
@@ -23,6 +24,7 @@ import { hostRoutes } from './host-routes.ts';
 import { jobRoutes } from './job-routes.ts';
 import type { MonitorState } from './monitor-state.ts';
 import { guarded } from './problems.ts';
+import { pauseRoutes } from './pause-routes.ts';
 import { quotaRoutes } from './quota-routes.ts';
 import { revisionHeader } from './requests.ts';
 import { knowsEnough } from './min-revision.ts';
@@ -38,6 +40,7 @@ export function monitorRoutes(state: MonitorState, keeper: StoreKeeper | null): 
     ...hostRoutes(state),
     ...cellRoutes(state, keeper),
     ...quotaRoutes(state),
+    ...pauseRoutes(state),
     ...tokenRoutes(state),
     ...streamRoutes(state),
     ...attachRoutes(state),

@@ -6,6 +6,8 @@ import type { JobRecord } from '../../src/core/cell/job.ts';
 import { LEAKS_MAX, leaksOf } from '../../src/core/host/host.ts';
 import type { AllocationReport } from '../../src/core/host/report.ts';
 import type { Owner, RoleRecord } from '../../src/core/cell/cell.ts';
+import type { Switches } from '../../src/core/quota/quota.ts';
+import { isPaused, PAUSABLE, pausedBy, SWITCHES_OFF } from '../../src/core/quota/quota.ts';
 import type { SharedResource } from '../../src/core/quota/shared-resource.ts';
 import { RecordError } from '../../src/wire/wire.ts';
 import type { CellEvent } from '../../src/wire/api/monitor-api.ts';
@@ -78,9 +80,23 @@ function bodyOf(change: CellChange): EventBody | null {
     case 'meta':
     case 'pools':
       return null;
+    case 'switches':
+      return ofSwitches(change.now?.value ?? SWITCHES_OFF, change.before?.value ?? SWITCHES_OFF);
     case 'shared':
       return ofShared(change.name, change.now?.value);
   }
+}
+
+/** Operators change one switch at a time. */
+function ofSwitches(now: Switches, before: Switches): EventBody | null {
+  const what = PAUSABLE.find((one) => isPaused(now, one) !== isPaused(before, one));
+  if (what === undefined) return null;
+  if (!isPaused(now, what)) return { kind: 'resumed', source: 'api', detail: `${what} goes on` };
+  return {
+    kind: 'paused',
+    source: now.pauses?.[what]?.by ?? 'api',
+    detail: `${what}: ${pausedBy(now, what)}`,
+  };
 }
 
 function ofShared(name: string, now: SharedResource | undefined): EventBody {

@@ -1,4 +1,4 @@
-/** What operators define. `quotas.ts`: what namespaces may use. `shared-resources.ts`: what hosts share. */
+/** What operators define. `quotas.ts`: what namespaces may use. `shared-resources.ts`: what hosts share. `pauses.ts`: what is paused. */
 import type { Write } from '../../src/ports/cell-store.ts';
 import { outcomeUnknown } from '../refusals.ts';
 import type { RolePorts } from '../../src/runtime/runtime.ts';

@@ -14,6 +14,7 @@ import type { Job, JobRecord } from '../../src/core/cell/job.ts';
 import type { CellKeys } from '../../src/core/cell/keys.ts';
 import type { Ledger } from '../../src/core/fit/ledger.ts';
 import type { Owner, RoleRecord } from '../../src/core/cell/cell.ts';
+import type { Switches } from '../../src/core/quota/quota.ts';
 import type { Pool, SharedResource } from '../../src/core/quota/shared-resource.ts';
 import type { CellStore, Change, Entry, Following, Snapshot } from '../../src/ports/cell-store.ts';
 import { onAbort } from '../../src/ports/on-abort.ts';
@@ -33,6 +34,7 @@ import {
   roleCodec,
   runCodec,
   sharedResourceCodec,
+  switchesCodec,
 } from '../../src/wire/records/records.ts';
 import { RecordIndex } from './record-index.ts';
 import type { RowChange } from './record-cache.ts';
@@ -55,6 +57,7 @@ export interface RecordKinds {
   readonly meta: CellMeta;
   readonly shared: SharedResource;
   readonly pools: Pool;
+  readonly switches: Switches;
 }
 
 export type RecordKind = keyof RecordKinds;
@@ -94,6 +97,8 @@ export class CellCopy {
   readonly pools: RecordCache<Pool>;
   /** One record, of no name. */
   readonly meta: RecordCache<CellMeta>;
+  /** One record, of no name. */
+  readonly switches: RecordCache<Switches>;
   /** Allocations and outcomes by `<namespace>/<job>`, and allocations by host. */
   readonly allocationsByJob = new RecordIndex<Allocation>();
   readonly allocationsByHost = new RecordIndex<Allocation>();
@@ -133,6 +138,7 @@ export class CellCopy {
     this.intents = this.#cache('intents', keys.intents, (text) => intentCodec.decode(text));
     this.runs = this.#cache('runs', keys.runs, (text) => runCodec.decode(text));
     this.roles = this.#cache('roles', keys.roles, (text) => roleCodec.decode(text));
+    this.switches = this.#cache('switches', keys.switches, (text) => switchesCodec.decode(text));
     this.meta = this.#cache('meta', keys.meta, (text) => metaCodec.decode(text));
     this.shared = this.#cache('shared', keys.shared, (text) => sharedResourceCodec.decode(text));
     this.pools = this.#cache('pools', keys.pools, (text) => poolCodec.decode(text));

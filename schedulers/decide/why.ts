@@ -12,7 +12,8 @@ import { summaryOf } from './unplaceable.ts';
 export interface WhyTerm extends Pick<Term, 'world' | 'options' | 'cell'> {
   readonly decider: Pick<Decider, 'todoOf'>;
   readonly placer: Pick<Placer, 'explain' | 'fits'>;
-  readonly isPaused: boolean;
+  /** Why placement is paused; null: it is not. */
+  readonly pause: string | null;
 }
 
 /** Why a job has slots that do not run: evaluated anew, not what the last decision remembered. */
@@ -90,7 +91,7 @@ function stageOf(term: WhyTerm, job: OwnedJob, name: string, fills: readonly Fil
   const { clock } = term.world;
   const nowMs = clock.nowMs();
   if (fills.length === 0) return stageOfFilled(job, name);
-  if (term.isPaused) return { stage: 'paused', detail: 'an operator has paused placement', nextTryMs: null };
+  if (term.pause !== null) return { stage: 'paused', detail: `placement: ${term.pause}`, nextTryMs: null };
   const blockedMs = state.blockedUntilMs - clock.monotonicMs();
   if (blockedMs > 0) return { stage: 'waiting', detail: state.blockedWhy, nextTryMs: nowMs + blockedMs };
   if (state.preempting !== null) return { stage: 'evicting', detail: state.preempting, nextTryMs: null };

@@ -18,6 +18,8 @@ import type {
 } from '../wire/api/monitor-api.ts';
 import type { CellStatus, SharedResourceRequest, SharedStatus } from '../wire/api/cell-api.ts';
 import type { QuotaListAnswer, QuotaRequest, QuotaStatus } from '../wire/api/quota-api.ts';
+import type { Pausable } from '../core/quota/quota.ts';
+import type { PauseRequest, PausesAnswer } from '../wire/api/pause-api.ts';
 import type { Why } from '../wire/api/scheduler-api.ts';
 import type { NewToken, TokenListAnswer, TokenRequest, WhoAmI } from '../wire/api/token-api.ts';
 import type { CellUsage } from '../wire/api/usage-api.ts';
@@ -180,6 +182,19 @@ export class MonitorClient {
   async removeHost(host: string, reason: string, options: CallOptions = {}): Promise<HostStatus> {
     const path = `/v1/hosts/${encodeURIComponent(host)}${query({ reason })}`;
     return bodyOf(await this.#call({ ...options, method: 'DELETE', path, repeatable: true }));
+  }
+
+  async pause(what: Pausable, request: PauseRequest, options: CallOptions = {}): Promise<PausesAnswer> {
+    return await this.#put(`/v1/pauses/${what}`, request, options);
+  }
+
+  async resume(what: Pausable, options: CallOptions = {}): Promise<PausesAnswer> {
+    const path = `/v1/pauses/${what}`;
+    return bodyOf(await this.#call({ ...options, method: 'DELETE', path, repeatable: true }));
+  }
+
+  async pauses(options: CallOptions = {}): Promise<PausesAnswer> {
+    return bodyOf(await this.#get('/v1/pauses', options));
   }
 
   async schedulers(options: CallOptions = {}): Promise<SchedulerListAnswer> {

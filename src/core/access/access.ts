@@ -27,9 +27,9 @@ const HOLDERS = {
   read: { roles: ['scheduler', 'monitor', 'operator'], scope: 'read' },
   /** What runs on hosts, as they report it: all of it. */
   reports: { roles: ['scheduler', 'monitor', 'arbiter', 'operator'], scope: 'operate' },
-  /** Jobs and one-off runs: to submit and to stop them. */
+  /** Jobs and one-off runs: to submit, stop and delete them. */
   submit: { roles: ['operator'], scope: 'submit' },
-  /** Which hosts take new work. */
+  /** Which hosts take new work, and what is paused in the whole cell. */
   operate: { roles: ['operator'], scope: 'operate' },
   /** Quotas and what hosts share. */
   limits: { roles: ['operator'], scope: 'admin' },

@@ -212,6 +212,8 @@ monitor/jobs/bulk-writes.ts store.read monitor:jobs
 monitor/jobs/job-writes.ts store.attempt monitor:jobs,jobs+versions
 monitor/jobs/job-writes.ts store.read monitor:jobs
 monitor/limits/limits.ts store.attempt monitor:quotas,shared
+monitor/limits/pauses.ts store.attempt
+monitor/limits/pauses.ts store.read
 monitor/limits/quotas.ts store.list monitor:quotas
 monitor/limits/shared-resources.ts store.list monitor:shared
 monitor/monitor.ts server.close monitor:all
@@ -286,6 +288,8 @@ arbiter GET /readyz
 arbiter GET /v1/grants
 arbiter POST /v1/tickets
 monitor DELETE /v1/hosts/:host
+monitor DELETE /v1/jobs/:namespace/:job
+monitor DELETE /v1/pauses/:what
 monitor DELETE /v1/quotas/:namespace
 monitor DELETE /v1/shared/:name
 monitor DELETE /v1/tokens/:id
@@ -302,6 +306,7 @@ monitor GET /v1/jobs/:namespace/:job
 monitor GET /v1/jobs/:namespace/:job/exit
 monitor GET /v1/jobs/:namespace/:job/logs streams
 monitor GET /v1/jobs/:namespace/:job/why
+monitor GET /v1/pauses
 monitor GET /v1/quotas
 monitor GET /v1/reports streams
 monitor GET /v1/schedulers
@@ -318,6 +323,7 @@ monitor POST /v1/jobs/:namespace/:job/stop
 monitor POST /v1/jobs/bulk
 monitor POST /v1/runs
 monitor POST /v1/tokens
+monitor PUT /v1/pauses/:what
 monitor PUT /v1/quotas/:namespace
 monitor PUT /v1/shared/:name
 scheduler GET /livez

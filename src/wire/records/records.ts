@@ -171,9 +171,21 @@ export const sharedResourceCodec = schemaCodec<SharedResource>(
 
 export const poolCodec = schemaCodec<Pool>('pool', z.looseObject({ used: whole }));
 
+const pause = z.looseObject({
+  by: z.string(),
+  reason: z.string(),
+  sinceMs: whole,
+  untilMs: z.exactOptional(whole),
+});
+
 export const switchesCodec = schemaCodec<Switches>(
   'switches',
-  z.looseObject({ pausePlacement: z.boolean(), pauseEviction: z.boolean() }),
+  z.looseObject({
+    ...{ pausePlacement: z.boolean(), pauseEviction: z.boolean() },
+    pauses: z.exactOptional(
+      z.looseObject({ placement: z.exactOptional(pause), eviction: z.exactOptional(pause) }),
+    ),
+  }),
 );
 
 export const tokenCodec = schemaCodec<Token>(

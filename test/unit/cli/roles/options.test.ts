@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { CliError, EXIT } from '../../../../cli/command/exit.ts';
 import { faultOf } from '../../../../cli/roles/faults.ts';
-import { amounts } from '../../../../cli/roles/agent.ts';
+import { amounts, reserve } from '../../../../cli/roles/amounts.ts';
 import { readAddresses } from '../../../../cli/roles/addresses.ts';
 import { readAttributes, readListen, readPorts, roleBasics } from '../../../../cli/roles/options.ts';
 import { StoreError } from '../../../../src/ports/cell-store.ts';
@@ -55,8 +55,25 @@ test('--ports', () => {
 test('--attribute and the amounts of a host', () => {
   expect(readAttributes(['zone=a', 'note=b=c'])).toEqual({ zone: 'a', note: 'b=c' });
   expect(() => readAttributes(['zone'])).toThrow(/NAME=VALUE/);
-  expect(amounts({ cpu: '96', memory: '4Gi' }, 'agent')).toEqual({ cpuMilli: 96_000, memoryMib: 4096 });
-  expect(() => amounts({ memory: '4' }, 'agent')).toThrow(/needs a unit/);
+  const given = { cpu: '96', memory: '4Gi', resource: [] };
+  expect(amounts(given, 'agent')).toEqual({ cpuMilli: 96_000, memoryMib: 4096 });
+  expect(() => amounts({ memory: '4', resource: [] }, 'agent')).toThrow(/needs a unit/);
+});
+
+test('S3.9 S3.4 --resource names what jobs ask for by scalars, --reserve what is never given away', () => {
+  const named = (...resource: readonly string[]) => amounts({ resource }, 'agent');
+  expect(named('licence=5', 'iops=300')).toEqual({ scalars: { licence: 5, iops: 300 } });
+  for (const wrong of ['licence', 'licence=', 'licence=0', 'licence=1.5', 'Licence=1', 'a=1=2'])
+    expect(() => named(wrong)).toThrow(/NAME=AMOUNT/);
+  expect(() => named('memory=5')).toThrow(/a flag of its own/);
+  expect(() => named('addresses=5')).toThrow(/a flag of its own/);
+  expect(() => named('licence=5', 'licence=6')).toThrow(/named twice/);
+  expect(reserve({ resource: [] }, 'agent')).toBeUndefined();
+  expect(reserve({ resource: [], reserve: 'cpu=500m,memory=1Gi,licence=1' }, 'agent')).toEqual({
+    ...{ cpuMilli: 500, memoryMib: 1024, scalars: { licence: 1 } },
+  });
+  for (const wrong of ['cpu', 'cpu=', 'memory=5', 'disk=1', ''])
+    expect(() => reserve({ resource: [], reserve: wrong }, 'agent')).toThrow(/--reserve/);
 });
 
 test.each([

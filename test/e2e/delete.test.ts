@@ -1,0 +1,52 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import type { DevCellProcess } from '../support/cli.ts';
+import { runCli, startDevCell, testFolder } from '../support/cli.ts';
+
+const folder = testFolder();
+let cell: DevCellProcess;
+const moorage = (...args: readonly string[]) => runCli(args, { cwd: folder.path });
+
+beforeAll(async () => {
+  cell = await startDevCell(folder.path, ['--hosts', '1', '--monitors', '1']);
+});
+afterAll(async () => {
+  expect((await cell.stop()).code).toBe(0);
+  folder[Symbol.dispose]();
+});
+
+async function submit(name: string, script: string): Promise<void> {
+  const file = join(folder.path, `${name}.yaml`);
+  writeFileSync(file, JSON.stringify({ name, type: 'service', count: 2, script }));
+  expect((await moorage('run', '-d', file)).stderr).toBe('');
+}
+
+it('S1.16 S1.34 a deleted job is stopped and forgotten, and its name is free again', async () => {
+  await submit('web', 'sleep 1000');
+  await submit('web', 'sleep 2000');
+  expect((await moorage('wait', 'web', '--for', 'running', '--timeout', '100s')).code).toBe(0);
+  const deleted = await moorage('delete', 'web', '--wait', '--timeout', '100s');
+  expect(deleted).toMatchObject({ code: 0, stderr: '' });
+  expect((await moorage('ps')).stdout).not.toContain('web');
+  expect((await moorage('status', 'web')).stderr).toContain('there is no job');
+  expect((await moorage('delete', 'web')).stderr).toContain('there is no job');
+  expect((await moorage('check')).code).toBe(0);
+  await submit('web', 'sleep 1000');
+  expect((await moorage('status', 'web')).stdout).toContain('version 1');
+});
+
+it('S3.59 while placement is paused, why and status say by whom and why; it goes on by itself', async () => {
+  expect((await moorage('pause', 'everything', '--reason', 'x')).code).toBe(64);
+  await moorage('pause', 'placement', '--reason', 'new disks', '--for', '1h');
+  expect((await moorage('status')).stdout).toMatch(/placement is paused by .* for another 1h: new disks/);
+  await submit('late', 'sleep 1000');
+  const why = async (): Promise<string> => (await moorage('why', 'late')).stdout;
+  let told = await why();
+  while (!told.includes('new disks')) told = await why();
+  expect(told).toMatch(/late: paused: placement: paused by .* until .*: new disks/);
+  await moorage('pause', 'placement', '--reason', 'nearly done', '--for', '1s');
+  expect((await moorage('wait', 'late', '--for', 'running', '--timeout', '100s')).code).toBe(0);
+  expect((await moorage('status')).stdout).not.toContain('paused');
+  expect((await moorage('delete', 'late', 'web', '--wait', '--timeout', '100s')).code).toBe(0);
+});
