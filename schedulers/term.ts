@@ -2,8 +2,8 @@ import { ArbiterClient } from '../src/clients/arbiter-client.ts';
 import { HostClient } from '../src/clients/host-client.ts';
 import type { CellMeta } from '../src/core/core.ts';
 import { slotName } from '../src/core/cell/ids.ts';
-import type { Switches } from '../src/core/quota/quota.ts';
-import { pausedBy } from '../src/core/quota/quota.ts';
+import type { Pausable, Switches } from '../src/core/quota/quota.ts';
+import { isPaused, pausedBy, SWITCHES_OFF } from '../src/core/quota/quota.ts';
 import type { SharedUse } from '../src/core/cell/claim.ts';
 import { partsOfPool } from '../src/core/quota/shared-resource.ts';
 import type { Fill } from '../src/core/slots/job-view.ts';
@@ -122,7 +122,7 @@ export class SchedulerTerm implements Term {
     this.cell = this.#newCell();
     this.committer = this.#newCommitter(intents);
     this.#switches = new Table<Switches>(store, keys.switches, switchesCodec, {
-      onChange: () => this.#timers.enqueueAll(),
+      onChange: (_name, _now, before) => this.#switched(before?.value ?? SWITCHES_OFF),
     });
     this.#ticketClient = new TicketClient(world, options.id, new ArbiterClient(world.http));
     const launches = new Launches(world.digest);
@@ -157,7 +157,7 @@ export class SchedulerTerm implements Term {
     this.#parking = new Parking({ clock, state: this.cell.state, wake: (job) => this.enqueue(job) });
     const preemption = new Preemption(this, {
       ...{ placer: this.placer, parking: this.#parking, fillsOf, runPlan },
-      isPaused: () => this.#switches.get('')?.value.pauseEviction ?? false,
+      isPaused: () => isPaused(this.#pauses, 'eviction'),
     });
     const stopper = new Stopper(this, releaser);
     this.#gangs = new GangRepair(this, {
@@ -306,13 +306,22 @@ export class SchedulerTerm implements Term {
   }
 
   get isPaused(): boolean {
-    return this.#switches.get('')?.value.pausePlacement ?? false;
+    return isPaused(this.#pauses, 'placement');
   }
 
-  /** Who has paused placement, and why; null: it goes on. */
-  get pause(): string | null {
-    const switches = this.#switches.get('')?.value;
-    return switches?.pausePlacement === true ? pausedBy(switches, 'placement') : null;
+  get #pauses(): Switches {
+    return this.#switches.get('')?.value ?? SWITCHES_OFF;
+  }
+
+  /** Who has paused it, and why; null: it goes on. */
+  pauseOf(what: Pausable): string | null {
+    return isPaused(this.#pauses, what) ? pausedBy(this.#pauses, what) : null;
+  }
+
+  #switched(before: Switches): void {
+    // Room may be made for them again; nothing else would wake them, for nothing was freed.
+    if (isPaused(before, 'eviction') && !isPaused(this.#pauses, 'eviction')) this.#parking.wakeAll();
+    this.#timers.enqueueAll();
   }
 
   get jobs(): Pick<JobTable, 'get' | 'size' | 'pending'> {

@@ -26,10 +26,7 @@ export function renderWhy(answer: Why, nowMs: number, width: number | null = nul
 const SETTLED: ReadonlySet<string> = new Set(['running', 'complete', 'failed', 'stopped']);
 
 function renderGroup(group: WhyGroup, nowMs: number, width: number | null): string {
-  const next =
-    group.nextTryMs === null
-      ? 'next try when something that could fit changes'
-      : nextTry(group.nextTryMs, nowMs);
+  const next = nextTry(group, nowMs);
   const tried = `  tried ${plural(group.tries, 'time')}, ${plural(group.conflicts, 'conflict')}`;
   const lines = [
     `group ${group.group}: ${group.stage}, ${plural(group.pending, 'allocation')} without a place`,
@@ -62,7 +59,9 @@ function fitting({ hostsTotal, refusals, gang, fits: count }: WhyGroup): string 
   return `${String(fits)} of ${hosts} ${fits === 1 ? 'fits' : 'fit'} now`;
 }
 
-function nextTry(atMs: number, nowMs: number): string {
+function nextTry({ stage, nextTryMs: atMs }: WhyGroup, nowMs: number): string {
+  if (stage === 'paused') return 'next try when placement goes on';
+  if (atMs === null) return 'next try when something that could fit changes';
   return atMs <= nowMs ? 'next try now' : `next try in ${duration(atMs - nowMs)}`;
 }
 

@@ -87,9 +87,13 @@ function bodyOf(change: CellChange): EventBody | null {
   }
 }
 
-/** Operators change one switch at a time. */
+/** Operators change one switch at a time. A pause that is renewed is told again. */
 function ofSwitches(now: Switches, before: Switches): EventBody | null {
-  const what = PAUSABLE.find((one) => isPaused(now, one) !== isPaused(before, one));
+  const what = PAUSABLE.find(
+    (one) =>
+      isPaused(now, one) !== isPaused(before, one) ||
+      now.pauses?.[one]?.sinceMs !== before.pauses?.[one]?.sinceMs,
+  );
   if (what === undefined) return null;
   if (!isPaused(now, what)) return { kind: 'resumed', source: 'api', detail: `${what} goes on` };
   return {

@@ -89,6 +89,10 @@ export class Parking {
     }
   }
 
+  wakeAll(): void {
+    for (const job of [...this.#jobs]) this.#unpark(job, () => true);
+  }
+
   close(): void {
     this.#cancel?.();
     this.#jobs.clear();

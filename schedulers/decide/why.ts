@@ -1,5 +1,6 @@
 import type { Fill, Evaluation, Rollout } from '../../src/core/slots/job-view.ts';
 import type { Group } from '../../src/core/cell/job.ts';
+import type { Pausable } from '../../src/core/quota/quota.ts';
 import type { Fits } from '../../src/core/placement/fits.ts';
 import type { Why, WhyGroup } from '../../src/wire/api/scheduler-api.ts';
 import type { OwnedJob } from '../state/owned-job.ts';
@@ -12,8 +13,8 @@ import { summaryOf } from './unplaceable.ts';
 export interface WhyTerm extends Pick<Term, 'world' | 'options' | 'cell'> {
   readonly decider: Pick<Decider, 'todoOf'>;
   readonly placer: Pick<Placer, 'explain' | 'fits'>;
-  /** Why placement is paused; null: it is not. */
-  readonly pause: string | null;
+  /** Why it is paused; null: it is not. */
+  readonly pauseOf: (what: Pausable) => string | null;
 }
 
 /** Why a job has slots that do not run: evaluated anew, not what the last decision remembered. */
@@ -47,6 +48,8 @@ function whyGroup(term: WhyTerm, job: OwnedJob, name: string, todo: Evaluation):
   const isSearched = fills[0] !== undefined && fills[0].host === undefined && term.cell.state.size > 0;
   const fitting = isSearched ? term.placer.fits(job, group, fills) : null;
   const parked = stage === 'parked' && isShort ? summaryOf(explained) : detail;
+  const pause = term.pauseOf('eviction');
+  const kept = pause === null || job.record.job.precedence === 0 ? '' : `; no preemption: ${pause}`;
   return {
     group: name,
     pending: fills.length,
@@ -54,7 +57,7 @@ function whyGroup(term: WhyTerm, job: OwnedJob, name: string, todo: Evaluation):
     conflicts: state.conflicts,
     nextTryMs,
     stage,
-    detail: stage === 'parked' && fitting !== null ? shortOf(group, fitting, parked) : parked,
+    detail: stage === 'parked' && fitting !== null ? shortOf(group, fitting, parked) + kept : parked,
     hosts: explained?.hosts ?? [],
     hostsTotal: term.cell.state.size,
     refusals: explained?.refusals ?? [],
@@ -91,7 +94,8 @@ function stageOf(term: WhyTerm, job: OwnedJob, name: string, fills: readonly Fil
   const { clock } = term.world;
   const nowMs = clock.nowMs();
   if (fills.length === 0) return stageOfFilled(job, name);
-  if (term.pause !== null) return { stage: 'paused', detail: `placement: ${term.pause}`, nextTryMs: null };
+  const pause = term.pauseOf('placement');
+  if (pause !== null) return { stage: 'paused', detail: `placement: ${pause}`, nextTryMs: null };
   const blockedMs = state.blockedUntilMs - clock.monotonicMs();
   if (blockedMs > 0) return { stage: 'waiting', detail: state.blockedWhy, nextTryMs: nowMs + blockedMs };
   if (state.preempting !== null) return { stage: 'evicting', detail: state.preempting, nextTryMs: null };

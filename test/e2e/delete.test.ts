@@ -35,18 +35,3 @@ it('S1.16 S1.34 a deleted job is stopped and forgotten, and its name is free aga
   await submit('web', 'sleep 1000');
   expect((await moorage('status', 'web')).stdout).toContain('version 1');
 });
-
-it('S3.59 while placement is paused, why and status say by whom and why; it goes on by itself', async () => {
-  expect((await moorage('pause', 'everything', '--reason', 'x')).code).toBe(64);
-  await moorage('pause', 'placement', '--reason', 'new disks', '--for', '1h');
-  expect((await moorage('status')).stdout).toMatch(/placement is paused by .* for another 1h: new disks/);
-  await submit('late', 'sleep 1000');
-  const why = async (): Promise<string> => (await moorage('why', 'late')).stdout;
-  let told = await why();
-  while (!told.includes('new disks')) told = await why();
-  expect(told).toMatch(/late: paused: placement: paused by .* until .*: new disks/);
-  await moorage('pause', 'placement', '--reason', 'nearly done', '--for', '1s');
-  expect((await moorage('wait', 'late', '--for', 'running', '--timeout', '100s')).code).toBe(0);
-  expect((await moorage('status')).stdout).not.toContain('paused');
-  expect((await moorage('delete', 'late', 'web', '--wait', '--timeout', '100s')).code).toBe(0);
-});
