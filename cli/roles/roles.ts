@@ -15,7 +15,6 @@ import type { ArbiterFlags } from './arbiter.ts';
 import type { HollowFlags } from './hollow.ts';
 import type { MonitorFlags } from './monitor.ts';
 import type { SchedulerFlags } from './scheduler.ts';
-import { OUTCOMES_PER_SLOT_MAX } from '../../src/core/slots/outcomes.ts';
 import { SCHEDULER_KINDS } from '../../src/core/cell/job.ts';
 import type { ProgramInput } from '../command/command.ts';
 import { collect, countOrAll, wholeNumber } from '../command/command.ts';
@@ -113,7 +112,7 @@ export function addRoleVerbs(program: Command, { run }: ProgramInput): void {
     )
     .option(
       '--outcomes-per-slot <n>',
-      `ended allocations kept of each slot, or "all"; the same for schedulers and monitors (default: ${String(OUTCOMES_PER_SLOT_MAX)})`,
+      'ended allocations kept of each slot, or "all"; the same for schedulers and monitors (default: 5)',
       countOrAll(OUTCOMES_KEPT_MAX),
     )
     .option('--session-ttl <time>', 'its jobs are taken over after this silence (default: 10s)')
@@ -157,7 +156,7 @@ export function addRoleVerbs(program: Command, { run }: ProgramInput): void {
     )
     .option(
       '--outcomes-per-slot <n>',
-      `ended allocations kept of each slot, or "all"; the same for schedulers and monitors (default: ${String(OUTCOMES_PER_SLOT_MAX)})`,
+      'ended allocations kept of each slot, or "all"; the same for schedulers and monitors (default: 5)',
       countOrAll(OUTCOMES_KEPT_MAX),
     )
     .option('--history-kept <time>', 'how long the store keeps its past, or "all" (default: 10m)')

@@ -212,14 +212,14 @@ monitor/jobs/bulk-writes.ts store.read monitor:jobs
 monitor/jobs/job-writes.ts store.attempt monitor:jobs,jobs+versions
 monitor/jobs/job-writes.ts store.read monitor:jobs
 monitor/limits/limits.ts store.attempt monitor:quotas,shared
-monitor/limits/pauses.ts store.attempt
-monitor/limits/pauses.ts store.read
+monitor/limits/pauses.ts store.attempt monitor:switches
+monitor/limits/pauses.ts store.read monitor:switches
 monitor/limits/quotas.ts store.list monitor:quotas
 monitor/limits/shared-resources.ts store.list monitor:shared
 monitor/monitor.ts server.close monitor:all
 monitor/monitor.ts server.listen monitor:all
 monitor/reaper/leftovers.ts store.attempt monitor:allocs
-monitor/reaper/retention.ts store.attempt*2 monitor:jobs,jobs+runs,outcomes
+monitor/reaper/retention.ts store.attempt*2 monitor:jobs,jobs+runs,outcomes,versions
 monitor/runs/runs.ts store.attempt monitor:jobs+runs
 monitor/store/registration.ts store.attempt monitor:roles
 monitor/store/registration.ts store.closeSession monitor:session
