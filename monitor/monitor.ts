@@ -6,7 +6,7 @@
  * - `jobs/`: job status, submissions and stops
  * - `runs/`: one-off runs and output
  * - `limits/`: quotas, shared resources and pauses
- * - `tokens/`: people's tokens
+ * - `tokens/`: people's tokens; `audit/`: who did what
  * - `events/`: what happened in the cell
  * - `reaper/`: finishes what has no owner, deletes old records
  * - `store/`: this monitor's registration, and upkeep of the store's database
@@ -57,6 +57,7 @@ import { Runs } from './runs/runs.ts';
 import { SchedulerEvents } from './events/scheduler-events.ts';
 import type { StoreKeeperOptions } from './store/store.ts';
 import { StoreKeeper } from './store/store.ts';
+import { Audit } from './audit/audit.ts';
 import { HeldTokens } from './tokens/held-tokens.ts';
 import { Tokens } from './tokens/tokens.ts';
 import { EligibilityWriter } from './hosts/eligibility.ts';
@@ -179,6 +180,7 @@ export class Monitor {
     await this.#listener?.close(CLOSE_GRACE_MS);
     await Promise.all([
       this.keeper?.close(),
+      this.state.audit.close(),
       this.removedHosts.close(),
       this.pauseWatch.close(),
       this.reaper.close(),
@@ -223,6 +225,7 @@ export class Monitor {
       schedulers: new SchedulerQueries(copy, http),
       tokens: new Tokens(tokenDeps),
       heldTokens: new HeldTokens(tokenDeps),
+      audit: new Audit({ store, keys, clock, random, log, self: id }),
     };
   }
 

@@ -1,11 +1,13 @@
 /**
  * Verbs about who the caller is: `token.ts` makes, lists and revokes tokens of people; `login.ts` keeps one, read from standard
- * input, as a context; `saved-contexts.ts` lists, chooses and writes contexts.
+ * input, as a context; `saved-contexts.ts` lists, chooses and writes contexts;
+ * `audit.ts` shows who did what.
  */
 import type { Command } from 'commander';
 import type { ProgramInput } from '../command/command.ts';
-import { cellVerb, collect, verb } from '../command/command.ts';
+import { cellVerb, collect, verb, wholeNumber } from '../command/command.ts';
 import type { GlobalOptions } from '../command/context.ts';
+import type { AuditFlags } from './audit.ts';
 import type { LoginFlags } from './login.ts';
 import type { SetFlags } from './saved-contexts.ts';
 import type { TokenFlags } from './token.ts';
@@ -31,6 +33,19 @@ export function addAccessVerbs(program: Command, { run }: ProgramInput): void {
     (id: string, options: GlobalOptions) =>
       run(options, async (context) => (await import('./token.ts')).revokeToken(context, id)),
   );
+  cellVerb(
+    program,
+    'audit',
+    'who did what: submitted, stopped, drained, set limits, entered a task, made tokens',
+  )
+    .option('--by <name>', 'whoever it was, such as operator/ann or token/ID; the beginning is enough')
+    .option('--act <act>', 'such as submit, stop, draining, set-quota, exec, create-token')
+    .option('--target <name>', 'to what: a job, a host, an allocation; the beginning is enough')
+    .option('--since <duration>', 'not longer ago, such as 2h')
+    .option('--limit <n>', 'the newest so many (default: 200)', wholeNumber(1, 1_000))
+    .action((options: GlobalOptions & AuditFlags) =>
+      run(options, async (own) => (await import('./audit.ts')).audit(own, options)),
+    );
   const context = verb(program, 'context', 'the cells that are saved, and who you are there').action(
     (options: GlobalOptions) =>
       run(options, async (own) => (await import('./saved-contexts.ts')).listContexts(own)),

@@ -6,7 +6,7 @@
  * - `host-routes.ts`: hosts, their eligibility, schedulers
  * - `cell-routes.ts`: the cell and what hosts share; `quota-routes.ts`: what namespaces may use; `pause-routes.ts`: what is
  *   paused
- * - `token-routes.ts`: tokens of people, and who calls
+ * - `token-routes.ts`: tokens of people, and who calls; `audit-routes.ts`: who did what
  * - `attach-routes.ts`: exec, signal and attach, passed on to the host
  * - `health-routes.ts`: liveness, readiness, metrics, version; `schema-routes.ts`: the schema of a job file
  *
@@ -16,8 +16,10 @@
  * not be older than another monitor's answer wait for the copy.
  */
 import type { Route } from '../../src/ports/http.ts';
+import { audited } from '../audit/audited.ts';
 import type { StoreKeeper } from '../store/store.ts';
 import { attachRoutes } from './attach-routes.ts';
+import { auditRoutes } from './audit-routes.ts';
 import { cellRoutes } from './cell-routes.ts';
 import { healthRoutes } from './health-routes.ts';
 import { hostRoutes } from './host-routes.ts';
@@ -42,18 +44,22 @@ export function monitorRoutes(state: MonitorState, keeper: StoreKeeper | null): 
     ...quotaRoutes(state),
     ...pauseRoutes(state),
     ...tokenRoutes(state),
+    ...auditRoutes(state),
     ...streamRoutes(state),
     ...attachRoutes(state),
     ...healthRoutes(state),
     ...schemaRoutes(),
   ];
-  return routes.map((route) => ({
-    ...route,
-    handle: guarded(async (request) => {
-      checkSight(route.path, request);
-      if (route.method === 'GET') await knowsEnough(state, request);
-      const reply = await route.handle(request);
-      return { ...reply, headers: { ...revisionHeader(state.copy.changedAt), ...reply.headers } };
-    }),
-  }));
+  return routes.map((plain) => {
+    const route = audited(state, plain);
+    return {
+      ...route,
+      handle: guarded(async (request) => {
+        checkSight(route.path, request);
+        if (route.method === 'GET') await knowsEnough(state, request);
+        const reply = await route.handle(request);
+        return { ...reply, headers: { ...revisionHeader(state.copy.changedAt), ...reply.headers } };
+      }),
+    };
+  });
 }

@@ -5,6 +5,7 @@ import { HttpError } from '../../src/ports/http.ts';
 import { problemErrorOf } from '../../src/clients/clients.ts';
 import type { ExecRequest, SignalRequest } from '../../src/wire/api/exec-api.ts';
 import { execRequest, signalRequest } from '../../src/wire/api/exec-api.ts';
+import { auditedChannel } from '../audit/audited.ts';
 import type { MonitorState } from './monitor-state.ts';
 import { refuse } from '../refusals.ts';
 
@@ -44,7 +45,7 @@ export function attachRoutes(state: MonitorState): Route[] {
 
 /** Connects a client to the host of its target. When one side ends, so does the other. */
 export function attachChannels(state: MonitorState, channels: ChannelClient): ChannelRoute[] {
-  return [
+  const routes: ChannelRoute[] = [
     {
       path: '/v1/allocations/:id/attach',
       right: 'enter',
@@ -61,6 +62,7 @@ export function attachChannels(state: MonitorState, channels: ChannelClient): Ch
       },
     },
   ];
+  return routes.map((route) => auditedChannel(state, route));
 }
 
 /** One message at a time: a side that does not read holds the other one up, and nothing is buffered here. */

@@ -1,5 +1,6 @@
 import type { HostClient } from '../../src/clients/host-client.ts';
 import type { ReportFollower } from '../../src/runtime/reports/reports.ts';
+import type { Audit } from '../audit/audit.ts';
 import type { MonitorContext } from '../context.ts';
 import type { BulkWrites } from '../jobs/bulk-writes.ts';
 import type { EventLog } from '../events/events.ts';
@@ -37,5 +38,6 @@ export interface MonitorState extends MonitorContext {
   readonly schedulers: SchedulerQueries;
   readonly tokens: Tokens;
   readonly heldTokens: HeldTokens;
+  readonly audit: Audit;
   readonly hosts: HostClient;
 }

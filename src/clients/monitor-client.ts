@@ -17,6 +17,7 @@ import type {
   VersionAnswer,
 } from '../wire/api/monitor-api.ts';
 import type { CellStatus, SharedResourceRequest, SharedStatus } from '../wire/api/cell-api.ts';
+import type { AuditAnswer } from '../wire/api/audit-api.ts';
 import type { QuotaListAnswer, QuotaRequest, QuotaStatus } from '../wire/api/quota-api.ts';
 import type { Pausable } from '../core/quota/quota.ts';
 import type { PauseRequest, PausesAnswer } from '../wire/api/pause-api.ts';
@@ -40,6 +41,16 @@ export interface CallOptions {
 export interface SubmitOptions extends CallOptions {
   /** The version that must be there now; 0: none. */
   readonly ifMatch?: number;
+}
+
+/** Absent: any. */
+export interface AuditQuery {
+  readonly by?: string;
+  readonly act?: string;
+  readonly target?: string;
+  readonly namespace?: string;
+  readonly since?: number;
+  readonly limit?: number;
 }
 
 const CALL_TIMEOUT_MS = 15_000;
@@ -218,6 +229,11 @@ export class MonitorClient {
   async revokeToken(id: string, options: CallOptions = {}): Promise<void> {
     const path = `/v1/tokens/${encodeURIComponent(id)}`;
     bodyOf(await this.#call({ ...options, method: 'DELETE', path, repeatable: false }));
+  }
+
+  /** Who did what, the newest last. */
+  async audit(which: AuditQuery, options: CallOptions = {}): Promise<AuditAnswer> {
+    return bodyOf(await this.#get(`/v1/audit${query({ ...which })}`, options));
   }
 
   async version(options: CallOptions = {}): Promise<VersionAnswer> {

@@ -74,6 +74,13 @@ it('S4.13 a person logs in with a token, works in its namespace, sees no other, 
   const drain = await asPerson(['host', 'drain', 'host-1']);
   expect([drain.code, drain.stderr]).toEqual([4, expect.stringContaining('this identity may not do that')]);
 
+  const audit = await asOperator('audit', '--by', `token/${id}`);
+  expect(audit.stdout).toMatch(/\(bob\)\s+run\s+team-a\/run\s+-\s+echo/);
+  expect((await asOperator('audit', '--act', 'create-token', '-o', 'json')).stdout).toContain(
+    '"target": "bob"',
+  );
+  expect((await asPerson(['audit'])).code).toBe(4);
+
   expect((await asOperator('token', 'revoke', id)).code).toBe(0);
   // The other monitor learns of it when it asks the store again.
   for (;;) {

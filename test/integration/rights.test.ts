@@ -29,6 +29,7 @@ import { SCOPES } from '../../src/core/access/person.ts';
 import { isTerminal } from '../../src/core/host/states.ts';
 import type { HttpClient, Method } from '../../src/ports/http.ts';
 import { HttpError } from '../../src/ports/http.ts';
+import type { AuditAnswer } from '../../src/wire/api/audit-api.ts';
 import { requestFor } from '../../src/wire/api/arbiter-api.ts';
 import { LOOPBACK_HOSTS, TestAuthority } from '../support/credentials.ts';
 import { someStart, someStop } from '../support/host-orders.ts';
@@ -204,6 +205,32 @@ describe('I65 S4.13 who may call what, of every route of every role', () => {
     );
     expect(seen).toEqual(servedRoutes().map((route) => shown(route, strangers(route))));
   });
+});
+
+it('S4.13 every call that may change something is on record, by whom and whether it was refused', async () => {
+  const http = undiciClient({ credentials: await authority.credentials('operator', 'eve') });
+  try {
+    const sent = servedRoutes().filter(
+      ({ server, method }) => server === 'monitor' && !/GET|CHANNEL/.test(method),
+    );
+    expect(sent.length).toBeGreaterThan(10);
+    for (const [n, route] of sent.entries()) {
+      const headers = { 'x-request-id': `call-${String(n)}` };
+      const call = { method: route.method as Method, url: urlOf(route), headers, timeoutMs: TIMEOUT_MS };
+      const answer = await http.call(route.method === 'DELETE' ? call : { ...call, body: {} });
+      const failed = (answer.body as { readonly code?: string } | undefined)?.code;
+      const url = `${addresses.monitor ?? ''}/v1/audit?by=operator/eve`;
+      const { body } = await http.call({ method: 'GET', url, timeoutMs: TIMEOUT_MS });
+      const last = (body as AuditAnswer).records.at(-1);
+      expect([last?.requestId, last?.by, last?.refused], shown(route, 'let-in')).toEqual([
+        headers['x-request-id'],
+        'operator/eve',
+        failed,
+      ]);
+    }
+  } finally {
+    await http.close();
+  }
 });
 
 describe('S4.13 tokens of people', () => {

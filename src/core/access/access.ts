@@ -2,7 +2,7 @@
  * Who may do what. Each route of each role names one right; a caller has it by the role in its certificate (`identity.ts`), or
  * by the scope of its token (`token.ts`, `person.ts`), which monitors take. Where a right holds only for what is the caller's
  * own, the route checks that too: a scheduler asks for tickets, starts and stops in its own name only, and a person sees
- * the namespaces of its token. `store-rights.ts` is who reads and writes what in the store.
+ * the namespaces of its token. `store-rights.ts` is who reads and writes what in the store; `audit.ts`: records of what was done.
  */
 import type { Identity, IdentityRole } from './identity.ts';
 import type { Person, Scope } from './person.ts';
@@ -35,6 +35,8 @@ const HOLDERS = {
   limits: { roles: ['operator'], scope: 'admin' },
   /** Tokens of people: to make, to list and to revoke them. */
   tokens: { roles: ['operator'], scope: 'admin' },
+  /** Who did what. */
+  audit: { roles: ['operator'], scope: 'admin' },
   /** Through a monitor: commands, input, signals and files inside a task. */
   enter: { roles: ['operator'], scope: 'submit' },
   /** The same on its host, and its output: what a monitor passes on. */

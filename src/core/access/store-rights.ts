@@ -58,6 +58,7 @@ export function storeAreas(keys: CellKeys): readonly StoreArea[] {
     { prefix: keys.shared, access: { scheduler: read, monitor: write } },
     { prefix: keys.pools, access: { scheduler: write, monitor: write } },
     { prefix: keys.tokens, access: { monitor: write } },
+    { prefix: keys.audit, access: { monitor: write } },
     { prefix: keys.arbiters, access: { arbiter: write } },
     // One watch over the whole cell, whose changes come in order.
     { prefix: keys.root, access: { monitor: read } },

@@ -25,6 +25,7 @@ export function cellKeys(cell: string) {
   const grants = `${arbiters}grants/`;
   /** What is known of people's tokens: monitors read and write it, nobody else. */
   const tokens = `${root}tokens/`;
+  const audit = `${root}audit/`;
   return {
     root,
     meta: `${root}meta`,
@@ -47,6 +48,8 @@ export function cellKeys(cell: string) {
     grants,
     tokens,
     token: (id: string) => tokens + id,
+    audit,
+    auditRecord: (id: string) => audit + id,
     host: (host: string) => hosts + host,
     aliveOf: (host: string) => alive + host,
     eligibilityOf: (host: string) => eligibility + host,

@@ -203,6 +203,8 @@ host-agent/tasks/tasks.ts processes.startShim agent:attempt
 monitor/api/health-routes.ts store.read monitor:meta
 monitor/api/min-revision.ts store.read monitor:meta
 monitor/api/requests.ts store.read monitor:jobs
+monitor/audit/audit.ts store.attempt*2 monitor:audit
+monitor/audit/audit.ts store.list monitor:audit
 monitor/events/scheduler-events.ts http.stream monitor:get.events
 monitor/hosts/eligibility.ts store.attempt monitor:eligibility+ledger
 monitor/hosts/eligibility.ts store.read*2 monitor:alive+eligibility+ledger
@@ -298,6 +300,7 @@ monitor GET /metrics
 monitor GET /readyz
 monitor GET /v1/allocations
 monitor GET /v1/allocations/:id/exec/:command
+monitor GET /v1/audit
 monitor GET /v1/cell
 monitor GET /v1/events streams
 monitor GET /v1/hosts

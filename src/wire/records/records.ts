@@ -6,6 +6,7 @@
  * `allocation-codec.ts` and `ledger-codec.ts` by hand, `job-codec.ts` with a short cut for jobs that differ by name.
  */
 import { z } from 'zod';
+import type { AuditRecord } from '../../core/access/audit.ts';
 import { SCOPES } from '../../core/access/person.ts';
 import type { Token } from '../../core/access/token.ts';
 import type { Outcome } from '../../core/cell/allocation.ts';
@@ -194,6 +195,16 @@ export const tokenCodec = schemaCodec<Token>(
     ...{ id: z.string(), name: z.string(), hash: z.string(), scope: z.enum(SCOPES) },
     ...{ namespaces: z.array(z.string()).nullable() },
     ...{ createdBy: z.string(), createdAtMs: whole, endsAtMs: whole },
+  }),
+);
+
+export const auditCodec = schemaCodec<AuditRecord>(
+  'audit',
+  z.looseObject({
+    ...{ id: z.string(), atMs: whole, monitor: z.string(), requestId: z.string(), by: z.string() },
+    ...{ name: z.exactOptional(z.string()), act: z.string(), target: z.string() },
+    ...{ namespace: z.exactOptional(z.string()), detail: z.exactOptional(z.string()) },
+    ...{ refused: z.exactOptional(z.string()) },
   }),
 );
 

@@ -76,7 +76,7 @@ describe('issue 28: a monitor that is behind another one', () => {
     const made = await world.call('POST', `${two}/v1/jobs`, { ...RUN, name: 'web' });
     const bulk = await world.call('POST', `${two}/v1/jobs/bulk`, [{ ...RUN, name: 'many' }]);
     const [first, second] = [made, bulk].map(({ headers }) => Number(headers['x-revision']));
-    expect(first).toBe(second === undefined ? 0 : second - 1);
+    expect(first).toBe(second === undefined ? 0 : second - 2);
     release();
     const at = await world.call('GET', `${one}/v1/jobs`, undefined, { 'x-min-revision': String(second) });
     expect((at.body as JobListAnswer).jobs).toHaveLength(2);
