@@ -31,6 +31,8 @@ export interface AgentSettings extends Omit<TaskSettings, 'stateId'> {
   readonly taskUids?: UserRange;
   /** The compiled shim, when this agent may give tasks users of their own. */
   readonly shim?: string;
+  /** The shim can make a filter of system calls. Default false. */
+  readonly filters?: boolean;
   /** What a task may ask beyond being a stranger here. Default: what all hosts allow. */
   readonly allow?: readonly Allowance[];
   /** Control group under which those of tasks are made; absent: the root of each hierarchy. */

@@ -11,6 +11,7 @@
  * - `tasks/`: the attempts of one task; restarts
  * - `drivers/`: what each kind of task needs on the machine: exec, sandbox, oci, artifacts
  * - `limits/`: control groups
+ * - `network/`: rules of the packet filter that keep tasks from the control plane
  * - `shim/` and `native/`: the process that owns a running task and outlives the agent, in TypeScript and in C
  * - `io/`: attach, input, output, logs, signals of a running task
  * - `pressure/`: memory and disk of the host, and what is ended when they run short
@@ -54,6 +55,8 @@ import { Signals } from './io/signals.ts';
 import { policyAttributes } from './orders/policy.ts';
 import { startAllocation } from './orders/orders.ts';
 import { StateDisk } from './state/state-disk.ts';
+import type { NetworkRules } from './network/network.ts';
+import { networkAttribute, networkRules } from './network/network.ts';
 import { openStateFolder, saveIncarnation } from './state/state.ts';
 import { noAllocation, removeAllocation, stopAllocation } from './orders/stop-orders.ts';
 import { hostUsage } from './pressure/usage.ts';
@@ -74,6 +77,8 @@ export interface AgentCrypto {
  */
 export class HostAgent {
   readonly stateId: string;
+  /** null: tasks reach what the host reaches. */
+  readonly network: NetworkRules | null;
   readonly #context: AgentContext;
   readonly #leaks: LeakWatch;
   readonly #memory: MemoryGuard;
@@ -88,6 +93,7 @@ export class HostAgent {
     this.#host = opened.host;
     this.stateId = stateId;
     this.#release = release;
+    this.network = opened.network;
     const host = (): Host => this.#host;
     const feed = new ReportFeed(opened.host.id, opened.host.incarnation);
     const { addresses, leaseRestMs: restMs } = settings;
@@ -142,18 +148,20 @@ export class HostAgent {
     try {
       const journal = await Journal.open(plain);
       const owner = `${facts.id}.${stateId}`;
-      const { cgroupParent = '', artifactBytesMax, ociRuntimes, shim = null } = settings;
+      const { cgroupParent = '', artifactBytesMax, ociRuntimes, shim = null, filters = false } = settings;
       const users = settings.taskUids ?? ownRange(crypto.digest(stateId));
-      const own = { shim, uid: users.first, ...(ociRuntimes && { ociRuntimes }) };
+      const own = { shim, uid: users.first, filters, ...(ociRuntimes && { ociRuntimes }) };
       const options = { owner, cgroupParent, artifactBytesMax, ...own };
       const tools = await TaskTools.open(plain, options);
       const ports: TaskPorts = { ...plain, tools };
+      const network = await networkRules(plain, { stateId, users, isolation: tools.isolation });
       const pressed = pressureAttributes(await pressureOf(plain.cgroups));
       const allowed = policyAttributes(settings.allow, tools.isolation);
       const attributes = { ...tools.attributes, ...pressed, ...facts.attributes, ...allowed };
+      if (plain.cgroups !== undefined) Object.assign(attributes, networkAttribute(network));
       const host: Host = { ...facts, attributes, bootId: ports.processes.bootId, incarnation };
       const agent = new HostAgent(ports, crypto, settings, {
-        ...{ stateId, disk, journal, host, release, users },
+        ...{ stateId, disk, journal, host, release, users, network },
       });
       await disk.look();
       await agent.#context.leases.open();
@@ -347,6 +355,7 @@ export class HostAgent {
     this.feed.close();
     ports.tools.close();
     await Promise.all(table.all().map((run) => run.close()));
+    await this.network?.close(table.all().some((run) => !run.isReleased) || this.orphans.length > 0);
     await this.#release().catch((error: unknown) =>
       ports.log.warn({ error }, 'cannot unlock the state folder'),
     );
@@ -359,5 +368,6 @@ interface Opened {
   readonly journal: Journal;
   readonly host: Host;
   readonly users: UserRange;
+  readonly network: NetworkRules | null;
   readonly release: () => Promise<void>;
 }

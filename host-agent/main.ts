@@ -1,4 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs';
+import type { EtcdCellStore } from '../src/adapters/etcd/etcd.ts';
 import { makeFolder } from '../src/adapters/disk/make-folder.ts';
 import { openFileThread } from '../src/adapters/file-thread/file-thread.ts';
 import type { Reach } from '../src/adapters/http/http.ts';
@@ -10,6 +11,7 @@ import { artifactSource } from '../src/adapters/disk/artifact-source.ts';
 import { NO_CGROUPS } from '../src/adapters/processes/cgroups.ts';
 import { machineAttributes, machineCapacity } from '../src/adapters/processes/machine.ts';
 import { sha256Hex } from '../src/adapters/system/digest.ts';
+import { systemNames } from '../src/adapters/system/names.ts';
 import { builtFile } from '../src/adapters/system/package-files.ts';
 import { systemClock, systemRandom } from '../src/adapters/system/system.ts';
 import { systemFailures } from '../src/adapters/system/fail-points.ts';
@@ -36,6 +38,9 @@ import type { OciRuntimeName } from './drivers/oci-runtime.ts';
 import { makeShimGroups } from './limits/shim-groups.ts';
 import type { UserRange } from './leases/task-users.ts';
 import type { AgentPorts } from './ports.ts';
+import type { ControlPlaneDeps } from './network/control-plane.ts';
+import { ControlPlane } from './network/control-plane.ts';
+import type { NetworkRules } from './network/network.ts';
 import { Registrar } from './api/registration.ts';
 import type { PeriodicTaskOptions } from './api/periodic-tasks.ts';
 import { PERIODIC_TASKS, startPeriodicTasks } from './api/periodic-tasks.ts';
@@ -129,11 +134,12 @@ export async function runAgent(options: AgentOptions): Promise<RunningAgent> {
   // Only the compiled shim can put a task into its groups before the task begins.
   const groups = shim.kind === 'native' ? files.cgroups : NO_CGROUPS;
   const shimGroups = await makeShimGroups(groups, log, options.cgroupParent ?? '');
+  const { store: cellStore, members } = await storeOf(options, giveUp);
   const { store, server, disk, processes, cgroups, commands, artifacts, verifier } = armed(
     'agent',
     failPointsOf(systemFailures),
     {
-      store: options.store ?? (await etcdStore(options, giveUp)),
+      store: cellStore,
       server: fastifyServer({ log, ...options.reach }),
       disk: files.disk,
       processes: linuxProcesses({ stateFolder: options.stateFolder, shim, shimGroups }),
@@ -160,7 +166,8 @@ export async function runAgent(options: AgentOptions): Promise<RunningAgent> {
   // As with groups: the plain shim would need a program between itself and the task.
   const oomScore = shim.kind === 'native' ? ownOomScore() : OOM_SCORE_MAX;
   const root = process.getuid?.() === 0 && shim.kind === 'native';
-  const settings = { oomScore, ...settingsOf(options, root ? shim.path : null) };
+  const filters = shim.kind === 'native';
+  const settings = { oomScore, filters, ...settingsOf(options, root ? shim.path : null) };
   const closers: (() => Promise<unknown> | void)[] = [() => ports.processes.close(), () => files.close()];
   if (options.store === undefined) closers.unshift(() => store.close());
   const closeAll = async (): Promise<void> => {
@@ -195,6 +202,8 @@ export async function runAgent(options: AgentOptions): Promise<RunningAgent> {
     });
     closers.unshift(() => listener.close(CLOSE_GRACE_MS));
     agent.setAddress(listener.address);
+    if (agent.network !== null)
+      closers.unshift(followControlPlane(options, agent, agent.network, { store, members }));
     closers.unshift(() => registrar.close());
     await registrar.start();
     const rounds = { ...PERIODIC_TASKS, ...options.rounds };
@@ -213,11 +222,37 @@ export async function runAgent(options: AgentOptions): Promise<RunningAgent> {
   }
 }
 
+/** What tasks are kept from is what the store says, and what was said to this agent. @returns ends it */
+function followControlPlane(
+  { cell, etcd, log }: AgentOptions,
+  agent: HostAgent,
+  rules: NetworkRules,
+  from: Pick<ControlPlaneDeps, 'store' | 'members'>,
+): () => void {
+  const controlPlane = new ControlPlane({
+    ...from,
+    ...{ keys: cellKeys(cell), clock: systemClock, log, names: systemNames },
+    fixed: () => [...etcd, agent.host.address],
+    onChange: (endpoints) => rules.update(endpoints),
+  });
+  return () => controlPlane.close();
+}
+
+/** @returns with it, where its members are; of a store that was given nobody knows */
+async function storeOf(
+  options: AgentOptions,
+  onWrongServer: (error: StoreError) => void,
+): Promise<Pick<ControlPlaneDeps, 'store' | 'members'>> {
+  if (options.store !== undefined) return { store: options.store, members: () => Promise.resolve([]) };
+  const store = await etcdStore(options, onWrongServer);
+  return { store, members: () => store.memberUrls() };
+}
+
 /** Loaded where it is needed: an agent with a store of its own comes up in two thirds of the time. */
 async function etcdStore(
   { etcd, log, reach }: AgentOptions,
   onWrongServer: (error: StoreError) => void,
-): Promise<CellStore> {
+): Promise<EtcdCellStore> {
   const { EtcdCellStore } = await import('../src/adapters/etcd/etcd.ts');
   const credentials = reach?.credentials;
   return new EtcdCellStore({ endpoints: etcd, credentials, clock: systemClock, log, onWrongServer });

@@ -19,6 +19,8 @@ export const PACKAGES = {
   strace: 'strace',
   // Networks between namespaces.
   ip: 'iproute2',
+  // Keeps tasks from the control plane.
+  nft: 'nftables',
   python3: 'python3',
 };
 

@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
+import type { AgentOptions } from '../../host-agent/main.ts';
 import { builtFile } from '../../src/adapters/system/package-files.ts';
 import type { WorkerReady, WorkerUsage } from './host-worker.ts';
 
@@ -17,9 +18,11 @@ export interface WorkerProgram {
   readonly argv: readonly string[];
   /** Path of the compiled shim; empty: found in the build. */
   readonly shim: string;
+  /** Options of the agent. */
+  readonly more?: Partial<AgentOptions>;
 }
 
-const BUILT: WorkerProgram = {
+export const BUILT: WorkerProgram = {
   argv: [builtFile('bench/host/host-worker.js')],
   shim: '',
 };
@@ -38,9 +41,13 @@ export function startAgentProcess(folder: string, program: WorkerProgram = BUILT
 }
 
 export function beginAgentProcess(folder: string, program: WorkerProgram = BUILT): Birth {
-  const child = spawn(process.execPath, [...program.argv, folder, program.shim], {
-    stdio: ['pipe', 'pipe', 'pipe'],
-  });
+  const child = spawn(
+    process.execPath,
+    [...program.argv, folder, program.shim, JSON.stringify(program.more ?? {})],
+    {
+      stdio: ['pipe', 'pipe', 'pipe'],
+    },
+  );
   let errorText = '';
   child.stderr.on('data', (chunk: Buffer) => (errorText += chunk.toString()));
   child.stdin.on('error', () => undefined);

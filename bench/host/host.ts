@@ -1,10 +1,10 @@
 /**
  * What one host carries: starts a second through its agent's API, how long each blocks the agent, what a shim of an idle
- * task holds, and how soon a new agent has taken all tasks over.
+ * task holds, how soon a new agent has taken all tasks over, and what it costs that tasks have users and views of their own.
  * `host-process.ts` starts and kills the agent, `host-worker.ts` is its process, `host-orders.ts` makes the start orders. With
  * `--kills` the bench runs `soak/` too: an agent that is killed again and again.
  *
- * `npm run bench -- host [--starts 1000] [--flight 16] [--running 500] [--kills 50] [--agents 1] [--seed 1]`
+ * `npm run bench -- host [--starts 1000] [--flight 16] [--running 500] [--rounds 3] [--kills 50] [--agents 1] [--seed 1]`
  */
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -15,13 +15,13 @@ import type { StopRequest } from '../../src/wire/api/host-api.ts';
 import type { AgentProcess } from './host-process.ts';
 import type { WorkerUsage } from './host-worker.ts';
 import { startOf } from './host-orders.ts';
-import { startAgentProcess } from './host-process.ts';
+import { BUILT, startAgentProcess } from './host-process.ts';
 import { percentile } from '../testbed/percentile.ts';
 import { soak } from './soak/soak.ts';
 import { flagsOf } from '../testbed/flags.ts';
 
-const { starts, flight, running, ...soakFlags } = flagsOf({
-  ...{ starts: 1_000, flight: 16, running: 500 },
+const { starts, flight, running, rounds, ...soakFlags } = flagsOf({
+  ...{ starts: 1_000, flight: 16, running: 500, rounds: 3 },
   ...{ kills: 50, agents: 1, seed: 1 },
 });
 
@@ -171,7 +171,47 @@ async function measure(): Promise<void> {
   }
 }
 
+/**
+ * What it costs that tasks are strangers: the same starts on two agents in turns, of which one gives its tasks neither a user
+ * nor a view of their own. Needs root, or both do the same.
+ */
+async function measureStrangers(): Promise<void> {
+  const http = undiciClient();
+  const client = new HostClient(http);
+  const each = Math.ceil(starts / rounds);
+  const folders = [1, 2].map(() => mkdtempSync(join(tmpdir(), 'moorage-bench-')));
+  const plain = { ...BUILT, more: { settings: { shim: '/nonexistent' } } };
+  const agents = [
+    await startAgentProcess(folders[0] ?? ''),
+    await startAgentProcess(folders[1] ?? '', plain),
+  ];
+  const spentMs = [0, 0];
+  try {
+    for (let round = 0; round < rounds; round++)
+      for (const [at, agent] of agents.entries()) {
+        const ids = Array.from({ length: each }, (_, n) => `r${String(round)}s${String(n)}`);
+        const sinceMs = performance.now();
+        await inFlight(ids, flight, (id) => begin(client, agent, id, ['true']));
+        await untilAll(client, agent, each, 'complete');
+        spentMs[at] = (spentMs[at] ?? 0) + performance.now() - sinceMs;
+        await inFlight(ids, flight, async (id) => {
+          while ((await client.remove(agent.address, id, `remove-${id}`)).kind !== 'removed') await rest();
+        });
+      }
+  } finally {
+    for (const agent of agents) await agent.end('SIGTERM');
+    await http.close();
+    for (const folder of folders) rmSync(folder, { recursive: true, force: true, maxRetries: 10 });
+  }
+  const [strangers = 0, asAgent = 0] = spentMs.map((ms) => (1000 * each * rounds) / ms);
+  print(
+    `host strangers ran-to-end=${strangers.toFixed(0)}/s as-agent=${asAgent.toFixed(0)}/s ` +
+      `ratio=${(strangers / asAgent).toFixed(2)} tasks=${String(each * rounds)} rounds=${String(rounds)}`,
+  );
+}
+
 if (starts > 0) await measure();
+if (starts > 0 && rounds > 0) await measureStrangers();
 if (soakFlags.kills > 0) {
   const onProgress = (line: string): void => void process.stderr.write(`${line}\n`);
   if (!(await soak({ ...soakFlags, print, onProgress }))) process.exitCode = 1;

@@ -4,7 +4,7 @@
  * `derived-folders.ts`), and let the driver of its kind prepare the launch. `task-driver.ts` is what a driver must do:
  *
  * - `exec.ts`: a plain process; `isolation.ts` makes it a stranger on its host
- * - `sandbox.ts`: bubblewrap around it; `toolbox.ts` finds the programs of the host
+ * - `sandbox.ts`: bubblewrap around it, `proc-masks.ts` what of /proc it covers; `toolbox.ts` finds the programs of the host
  * - `oci.ts`: a container of an unpacked image (`images.ts`), by crun or runc (`oci-runtime.ts`); `oci-bundle.ts` writes the
  *   bundle, `oci-config.ts` its configuration, `denied-calls.ts` the system calls that it refuses
  */
@@ -53,6 +53,8 @@ export interface ToolsOptions {
   readonly shim: string | null;
   /** One of these users. */
   readonly uid: number;
+  /** The shim can make a filter of system calls. */
+  readonly filters: boolean;
 }
 
 const LOOK_MS = 10_000;
@@ -232,10 +234,10 @@ async function openDrivers(
   const images = new Images(commands, disk, cache, owners);
   const files = new TaskFiles(disk, cache, unpackedFiles(commands, disk, cache), images);
   found.drivers.set('exec', execDriver({ commands, disk, files, isolation }));
-  const sandbox = await openSandbox(commands, disk, files);
-  if (sandbox !== null) found.drivers.set('sandbox', sandbox);
-  else
-    found.missing.set('sandbox', 'bubblewrap (bwrap) is not installed, or the kernel does not let it work');
+  const { uid, filters } = options;
+  const sandbox = await openSandbox({ commands, disk, files, isolation, uid, filters });
+  if (typeof sandbox === 'string') found.missing.set('sandbox', sandbox);
+  else found.drivers.set('sandbox', sandbox);
   if (typeof runtime === 'string') found.missing.set('oci', runtime);
   else found.drivers.set('oci', new OciDriver({ commands, disk, files, images, runtime }));
   return files;

@@ -1,4 +1,5 @@
 import { DENIED_CALLS, seccompOf } from './denied-calls.ts';
+import { MASKED_PATHS, READ_ONLY_PATHS } from './proc-masks.ts';
 
 /** What one container is to be; paths are absolute ones of the host. */
 export interface Container {
@@ -51,8 +52,8 @@ export function configOf(container: Container): object {
       ...(rootless === null ? {} : { uidMappings: only(rootless.uid), gidMappings: only(rootless.gid) }),
       namespaces: namespaces.map((type) => ({ type })),
       seccomp: seccompOf(DENIED_CALLS),
-      maskedPaths: MASKED,
-      readonlyPaths: ['/proc/bus', '/proc/fs', '/proc/irq', '/proc/sys', '/proc/sysrq-trigger'],
+      maskedPaths: MASKED_PATHS,
+      readonlyPaths: READ_ONLY_PATHS,
     },
   };
 }
@@ -88,11 +89,3 @@ function sysMount(borrowed: boolean): object {
 function networkMounts(network: 'host' | 'none'): readonly object[] {
   return network === 'none' ? [] : ['/etc/resolv.conf', '/etc/hosts'].map((path) => bind(path, path, 'ro'));
 }
-
-/** What a container could read of its machine, or guess of its neighbours. */
-const MASKED = [
-  ...['acpi', 'asound', 'interrupts', 'kcore', 'keys', 'latency_stats', 'sched_debug', 'scsi'].map(
-    (name) => `/proc/${name}`,
-  ),
-  ...['/proc/timer_list', '/proc/timer_stats', '/sys/firmware', '/sys/devices/virtual/powercap'],
-];

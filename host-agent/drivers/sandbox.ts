@@ -2,6 +2,10 @@ import type { Task } from '../../src/core/cell/job.ts';
 import type { Commands } from '../../src/ports/commands.ts';
 import type { Disk } from '../../src/ports/disk.ts';
 import type { ShimLaunch } from '../../src/wire/host-files/attempt-files.ts';
+import { DENIED_CALLS } from './denied-calls.ts';
+import type { Isolation } from './isolation.ts';
+import { asStranger } from './isolation.ts';
+import { MASKED_PATHS, READ_ONLY_PATHS } from './proc-masks.ts';
 import type { AttemptOrder, TaskDriver } from './task-driver.ts';
 import { PrepareError } from './task-driver.ts';
 import type { TaskFiles } from './task-files.ts';
@@ -41,71 +45,114 @@ const ETC = [
 /** Signals that a stop may begin with: the sandbox itself must outlive them, or its task would have no time to end. */
 const STOPS = 'TERM,INT,HUP,QUIT,USR1,USR2';
 
+/** Where the filter of system calls lies for bubblewrap: above what a shell or `env` opens. */
+const CALLS_FD = 9;
+
+export interface SandboxParts {
+  readonly commands: Commands;
+  readonly disk: Disk;
+  readonly files: TaskFiles | null;
+  readonly isolation: Isolation;
+  /** One of the host's users for tasks. */
+  readonly uid: number;
+  /** The shim can make a filter of system calls. */
+  readonly filters: boolean;
+}
+
 /**
- * Tasks in namespaces of their own: no capabilities, no other processes, no files of the host but its programs, read-only.
- * Needs no root. The end of a task by a signal shows as code 128 and the signal's number.
+ * Tasks in namespaces of their own: no capabilities, no other processes, no files of the host but its programs, read-only,
+ * and no system call that leads out. Needs no root; under an agent that is root the sandbox is made by the task's own user,
+ * so that whoever got out of it would be a stranger. The end of a task by a signal shows as code 128 and the signal's number.
  *
- * @returns null where there is no bubblewrap, or the kernel does not let it work
+ * @returns why tasks cannot be run so, for people
  */
-export async function openSandbox(
-  commands: Commands,
-  disk: Disk,
-  files: TaskFiles | null,
-): Promise<TaskDriver | null> {
+export async function openSandbox(parts: SandboxParts): Promise<TaskDriver | string> {
+  const { commands, isolation, uid } = parts;
+  const covers = await coversOf(commands);
   const probe = [
-    'bwrap',
-    ...isolation('none'),
-    '--ro-bind',
-    '/',
-    '/',
-    'env',
-    `--default-signal=${STOPS}`,
-    'true',
+    ...['bwrap', ...isolationFlags('none'), '--ro-bind', '/', '/', '--proc', '/proc', ...covers],
+    ...['env', `--default-signal=${STOPS}`, 'true'],
   ];
-  if ((await commands.run(probe, PROBE_MS)).code !== 0) return null;
+  const asUser = ['setpriv', `--reuid=${String(uid)}`, `--regid=${String(uid)}`, '--clear-groups', '--'];
+  const { code, err } = await commands.run([...(isolation.user ? asUser : []), ...probe], PROBE_MS);
+  if (code !== 0)
+    return `bubblewrap (bwrap) is not installed, or the kernel does not let it work: ${err.trim().slice(0, REASON_CHARS_MAX)}`;
   return {
     attributes: { 'driver.sandbox': 'bubblewrap' },
-    prepare: async (order, launch) => sandboxed(order, launch, disk, files),
+    prepare: async (order, launch) => sandboxed(parts, order, launch, covers),
     cleanup: async () => true,
     scan: async () => [],
   };
 }
+const REASON_CHARS_MAX = 200;
+
+/** What this machine's /proc has of what is to be covered: a cover needs something below it. */
+async function coversOf(commands: Commands): Promise<readonly string[]> {
+  const inProc = MASKED_PATHS.filter((path) => path.startsWith('/proc/'));
+  const tell = 'for path; do [ -d "$path" ] && echo "d $path"; [ -f "$path" ] && echo "f $path"; done; true';
+  const { out } = await commands.run(['sh', '-c', tell, 'sh', ...inProc, ...READ_ONLY_PATHS], PROBE_MS);
+  const found = out
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => ({ isFolder: line.startsWith('d '), path: line.slice(2) }));
+  return found.flatMap(({ isFolder, path }) => {
+    if (READ_ONLY_PATHS.includes(path)) return ['--ro-bind', path, path];
+    return isFolder ? ['--tmpfs', path] : ['--ro-bind', '/dev/null', path];
+  });
+}
 
 /** A sandbox is nothing but the command that makes it, and ends with that. */
 function sandboxed(
-  { task, allocation }: AttemptOrder,
+  parts: SandboxParts,
+  order: AttemptOrder,
   launch: ShimLaunch,
-  disk: Disk,
-  files: TaskFiles | null,
+  covers: readonly string[],
 ): ShimLaunch {
+  const { task, allocation } = order;
   const network = task.network ?? 'none';
+  const folder = parts.disk.absolute(`allocations/${allocation.id}`);
+  const stranger = asStranger(launch, order, folder, parts.isolation);
+  const artifacts = artifactsOf(task, parts.files, stranger.apart === true ? `${folder}/artifacts` : null);
   return {
-    ...launch,
+    ...stranger,
     command: [
-      ...['env', `--ignore-signal=${STOPS}`, 'bwrap', ...isolation(network)],
+      ...['env', `--ignore-signal=${STOPS}`, 'bwrap', ...isolationFlags(network)],
+      ...(parts.filters ? ['--seccomp', String(CALLS_FD)] : []),
       ...SYSTEM_FOLDERS.flatMap((path) => ['--ro-bind-try', path, path]),
       ...ETC.flatMap((name) => ['--ro-bind-try', `/etc/${name}`, `/etc/${name}`]),
       ...(network === 'host' ? ['--ro-bind-try', '/etc/resolv.conf', '/etc/resolv.conf'] : []),
-      ...['--proc', '/proc', '--dev', '/dev', '--tmpfs', '/tmp'],
-      ...artifactBinds(task, files),
-      ...['--bind', disk.absolute(`allocations/${allocation.id}/work`), WORK, '--chdir', WORK],
+      ...['--proc', '/proc', ...covers, '--dev', '/dev', '--tmpfs', '/tmp'],
+      ...artifacts.flatMap(({ seen, name }) => ['--ro-bind', seen, `${ARTIFACTS}/${name}`]),
+      ...['--bind', `${folder}/work`, WORK, '--chdir', WORK],
       ...['--', 'env', `--default-signal=${STOPS}`, ...launch.command],
     ],
     env: { ...launch.env, ...artifactEnv(task, ARTIFACTS), HOME: WORK },
     inner: true,
     inside: { cwd: WORK },
+    ...(parts.filters ? { deny: DENIED_CALLS, denyFd: CALLS_FD, noNewPrivileges: true } : {}),
+    ...(stranger.apart === true && artifacts.length > 0
+      ? { show: artifacts.map(({ path, seen }) => ({ from: path, to: seen })) }
+      : {}),
   };
 }
 
-/** Read-only: the bytes in the cache are everybody's. */
-function artifactBinds(task: Task, files: TaskFiles | null): readonly string[] {
-  return Object.entries(task.artifacts ?? {}).flatMap(([name, artifact]) => {
+/**
+ * The bytes in the cache are everybody's, so they are bound read-only.
+ * @param folder where the sandbox's maker sees them, who does not see the cache; null: it does
+ */
+function artifactsOf(
+  task: Task,
+  files: TaskFiles | null,
+  folder: string | null,
+): readonly { readonly name: string; readonly path: string; readonly seen: string }[] {
+  return Object.entries(task.artifacts ?? {}).map(([name, artifact]) => {
     if (files === null) throw new PrepareError('this host brings no artifacts');
-    return ['--ro-bind', files.pathOf(artifact), `${ARTIFACTS}/${name}`];
+    const path = files.pathOf(artifact);
+    return { name, path, seen: folder === null ? path : `${folder}/${name}` };
   });
 }
 
-function isolation(network: 'host' | 'none'): readonly string[] {
+function isolationFlags(network: 'host' | 'none'): readonly string[] {
   const share = network === 'host' ? ['--share-net'] : [];
   return ['--unshare-all', ...share, '--die-with-parent', '--cap-drop', 'ALL'];
 }

@@ -15,7 +15,8 @@ while read -r mode owner size rest; do
   case $size in *[!0-9]*) ;; *) bytes=$((bytes + size)) ;; esac
 done </tmp/list
 [ "$bytes" -le ${String(TREE_BYTES_MAX)} ] || { echo "unpacked it has $bytes bytes" >&2; exit 9; }
-exec tar -xf /in -C /out --no-same-owner --no-same-permissions --delay-directory-restore`;
+tar -xf /in -C /out --no-same-owner --no-same-permissions --delay-directory-restore
+exec chmod -R go+rX /out`;
 
 /** Archives as folders. `ensure` throws PrepareError when it is no archive, or too large a one. */
 export function unpackedFiles(commands: Commands, disk: Disk, cache: ArtifactCache): DerivedFolders {

@@ -37,6 +37,7 @@ enum { CLONE_TREE = 1, CLOSE_ON_EXEC = 1, SET_STRING = 1, CREATE = 6, BY_DESCRIP
 enum { PLAIN_FILES_ONLY = 0x2 | 0x4 | 0x8 }; /* no set-user-id, no devices, no programs */
 enum { JOIN_SESSION_KEYRING = 1 };
 
+#define SHOWN_MAX 64 /* more than a task has artifacts */
 #define FOLDER_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 
 /* Everybody may write there, so what a task leaves there would outlive it, and wait for the next one of its number. */
@@ -51,7 +52,7 @@ static int give(int report, const char *folder, const char *name, uid_t uid, gid
     return fd;
 }
 
-/* A mount of this folder, at no place yet. */
+/* A mount of this folder or file, at no place yet. */
 static int tree_of(int report, const char *path) {
     int fd = (int)syscall(SYS_open_tree, AT_FDCWD, path, CLONE_TREE | O_CLOEXEC | AT_SYMLINK_NOFOLLOW);
     if (fd < 0) fail(report, errno, "mount", path);
@@ -111,6 +112,39 @@ static void find_hidden(int report, const char *folder, char hidden[PATH_MAX]) {
     }
 }
 
+/* The place of a file is an empty one; what is put there hides it. */
+static int make_place(int report, const char *path, int is_folder) {
+    if (is_folder) return make_way(report, path);
+    char parent[PATH_MAX];
+    const char *slash = strrchr(path, '/');
+    if (!slash || slash == path) fail(report, EINVAL, "show", path);
+    snprintf(parent, sizeof parent, "%.*s", (int)(slash - path), path);
+    int folder = make_way(report, parent);
+    int fd = openat(folder, slash + 1, O_RDONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0444);
+    if (fd < 0) fail(report, errno, "show", path);
+    close(folder);
+    return fd;
+}
+
+static struct shown {
+    int tree, is_folder;
+    const char *to;
+} shown[SHOWN_MAX];
+
+/* What of the hidden is shown all the same, and where. @returns how many */
+static size_t gather_shown(int report) {
+    size_t from_cursor = 0, to_cursor = 0, count = 0;
+    for (const char *from; (from = launch_next("show.from", &from_cursor)); count++) {
+        struct stat about;
+        const char *to = launch_next("show.to", &to_cursor);
+        if (!to || count == SHOWN_MAX) fail(report, EINVAL, "show", from);
+        shown[count] = (struct shown){.tree = tree_of(report, from), .to = to};
+        if (fstat(shown[count].tree, &about)) fail(report, errno, "show", from);
+        shown[count].is_folder = S_ISDIR(about.st_mode);
+    }
+    return count;
+}
+
 static void hide_others(int report, const char *folder) {
     char path[PATH_MAX], hidden[PATH_MAX];
     find_hidden(report, folder, hidden);
@@ -120,6 +154,7 @@ static void hide_others(int report, const char *folder) {
     int work = tree_of(report, path);
     snprintf(path, sizeof path, "%s/artifacts", folder);
     int artifacts = access(path, F_OK) ? -1 : tree_of(report, path);
+    size_t shown_count = gather_shown(report);
     snprintf(path, sizeof path, "%s/tmp", folder);
     int shared[sizeof SHARED / sizeof *SHARED];
     for (size_t i = 0; i < sizeof SHARED / sizeof *SHARED; i++) {
@@ -134,6 +169,8 @@ static void hide_others(int report, const char *folder) {
     put_mount(report, work, make_way(report, path), path);
     snprintf(path, sizeof path, "%s/artifacts", folder);
     if (artifacts >= 0) put_mount(report, artifacts, make_way(report, path), path);
+    for (size_t i = 0; i < shown_count; i++)
+        put_mount(report, shown[i].tree, make_place(report, shown[i].to, shown[i].is_folder), shown[i].to);
     int processes = make_mount(report, "proc", "hidepid", "2");
     put_mount(report, processes, make_way(report, "/proc"), "/proc");
 }

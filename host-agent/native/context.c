@@ -28,6 +28,7 @@ static const struct {
 } KINDS[] = {{"user", CLONE_NEWUSER}, {"cgroup", CLONE_NEWCGROUP}, {"ipc", CLONE_NEWIPC}, {"uts", CLONE_NEWUTS},
              {"net", CLONE_NEWNET},   {"pid", CLONE_NEWPID},       {"time", 0x80},        {"mnt", CLONE_NEWNS}};
 #define KIND_COUNT (sizeof KINDS / sizeof *KINDS)
+#define PID_KIND 5
 
 static const struct {
     const char *name;
@@ -222,11 +223,16 @@ void enter_context(int report) {
     const char *own = launch_text("own", NULL);
     if (own) go_apart(report, own, (uid_t)launch_number("uid", 0), (gid_t)launch_number("gid", 0), launch_text("apart", NULL) != NULL);
     set_limits(report); /* they may forbid to open one more file */
-    int has_pid = 0;
-    for (size_t i = 0; i < KIND_COUNT; i++) {
+    /*
+     * Of users first, which gives the right to the others; root has it, and would lose it where that one lies within another
+     * that owns the others, as in bubblewrap.
+     */
+    size_t first = geteuid() == 0 ? 1 : 0;
+    int has_pid = fds[PID_KIND] >= 0;
+    for (size_t n = 0; n < KIND_COUNT; n++) {
+        size_t i = (n + first) % KIND_COUNT;
         if (fds[i] < 0) continue;
         if (setns(fds[i], KINDS[i].flag)) fail(report, errno, "setns", KINDS[i].name);
-        if (KINDS[i].flag == CLONE_NEWPID) has_pid = 1;
         close(fds[i]);
     }
     if (has_pid) go_on_in_child(report);

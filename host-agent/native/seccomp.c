@@ -13,8 +13,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
 #if defined __x86_64__
 #define ARCHITECTURE AUDIT_ARCH_X86_64
@@ -90,11 +92,12 @@ static void deny(int report, const char *text) {
 #define STEPS_OF_ONE 6
 #define STEPS_MORE 8
 
-void deny_calls(int report) {
+/* @returns 0 when nothing is denied */
+static int make_program(int report) {
     char **calls = launch_list("deny");
     size_t count = 0;
     while (calls[count]) count++;
-    if (count == 0) return;
+    if (count == 0) return 0;
     if (ARCHITECTURE == 0) fail(report, ENOSYS, "deny", "on this architecture");
     program = calloc(count * STEPS_OF_ONE + STEPS_MORE, sizeof *program);
     if (!program || count > BPF_MAXINSNS / STEPS_OF_ONE - STEPS_MORE) fail(report, ENOMEM, "deny", "");
@@ -106,6 +109,25 @@ void deny_calls(int report) {
     put((struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS));
     for (size_t i = 0; i < count; i++) deny(report, calls[i]);
     put((struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
+    return 1;
+}
+
+/* For a command that makes a sandbox: it needs the calls itself, and takes the filter for what it then runs. */
+static void hand_over(int report, int at) {
+    size_t bytes = length * sizeof *program;
+    int fd = memfd_create("calls", 0);
+    if (fd < 0 || write(fd, program, bytes) != (ssize_t)bytes || lseek(fd, 0, SEEK_SET) || (fd != at && dup2(fd, at) < 0))
+        fail(report, errno, "deny", "the filter's file");
+    if (fd != at) close(fd);
+}
+
+void deny_calls(int report) {
+    if (!make_program(report)) return;
+    int64_t at = launch_number("deny.fd", -1);
+    if (at >= 0) {
+        hand_over(report, (int)at);
+        return;
+    }
     struct sock_fprog filter = {length, program};
     if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter, 0, 0)) fail(report, errno, "deny", "the filter");
 }

@@ -51,15 +51,20 @@ export class DriverWorld {
     });
   }
 
-  /** As it is registered. */
   /** What the allocation uses now, as its agent says. */
   async usage(id: string): Promise<AllocationUsage | undefined> {
     const { allocations } = await this.#http.client.usage(this.agent.address);
     return allocations.find((one) => one.id === id);
   }
 
+  /** The cell's store, as another role of it has it. */
+  store(): MemoryCellStore {
+    return new MemoryCellStore({ clock: systemClock, cell: this.#cell });
+  }
+
+  /** As it is registered. */
   async host(): Promise<Host> {
-    const store = new MemoryCellStore({ clock: systemClock, cell: this.#cell });
+    const store = this.store();
     const key = cellKeys('test').host('host-a');
     const { entries } = await store.read([key]);
     await store.close();

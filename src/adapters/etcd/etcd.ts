@@ -127,6 +127,12 @@ export class EtcdCellStore implements CellStore {
     return { version };
   }
 
+  /** Where its members are reached, by clients and by each other. @throws StoreError */
+  async memberUrls(): Promise<readonly string[]> {
+    const { members } = await this.#reading(() => this.#etcd.cluster.memberList({}));
+    return members.flatMap(({ clientURLs, peerURLs }) => [...clientURLs, ...peerURLs]);
+  }
+
   read(keys: readonly string[]): Promise<Snapshot> {
     return this.#reading((onReply) => readKeys(this.#etcd, keys, this.limits.operationsMax, onReply));
   }

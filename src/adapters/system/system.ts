@@ -1,7 +1,7 @@
 /**
- * The machine's own time and randomness. Beside them `digest.ts` has digests, `fail-points.ts` is what a real process does
- * at a fail point, `package-files.ts` finds the files of this package, and `open-files.ts` divides the files
- * that a process may have open.
+ * The machine's own time and randomness. Beside them `digest.ts` has digests, `names.ts` resolves host names, `fail-points.ts`
+ * is what a real process does at a fail point, `package-files.ts` finds the files of this package, and `open-files.ts` divides
+ * the files that a process may have open.
  */
 import { randomBytes } from 'node:crypto';
 import { performance } from 'node:perf_hooks';

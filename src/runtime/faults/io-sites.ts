@@ -98,7 +98,7 @@ host-agent/drivers/oci.ts disk.list*4 agent:oci
 host-agent/drivers/oci.ts disk.makeFolder agent:oci
 host-agent/drivers/oci.ts disk.publish agent:oci
 host-agent/drivers/oci.ts disk.remove*2 agent:oci
-host-agent/drivers/sandbox.ts commands.run agent:program
+host-agent/drivers/sandbox.ts commands.run*2 agent:program
 host-agent/drivers/toolbox.ts commands.run agent:program
 host-agent/io/input.ts link.endStdin agent:shim
 host-agent/io/input.ts link.writeStdin agent:shim
@@ -142,6 +142,8 @@ host-agent/limits/control-groups.ts cgroups.remove*3 agent:group
 host-agent/limits/control-groups.ts cgroups.write*3 agent:file
 host-agent/limits/shim-groups.ts cgroups.make agent:group
 host-agent/limits/shim-groups.ts cgroups.mounts agent:all
+host-agent/network/control-plane.ts store.list agent:hosts
+host-agent/network/network.ts commands.run*5 agent:program
 host-agent/orders/admission.ts verifier.verify agent:ticket
 host-agent/orders/commands.ts disk.sizeOf agent:exec
 host-agent/orders/commands.ts processes.exec agent:attempt
@@ -264,7 +266,7 @@ src/runtime/commit/read-back.ts store.attempt scheduler:intents,ledger monitor:l
 src/runtime/records/cell-meta.ts store.attempt*2 scheduler:meta
 src/runtime/records/cell-meta.ts store.read*2 scheduler:meta
 src/runtime/records/ledger-feed.ts store.follow scheduler:ledger
-src/runtime/records/records.ts store.follow scheduler:alive,eligibility,hosts,meta,owners,pools,roles,shared,switches monitor: arbiter:keeper,quotas,roles,switches
+src/runtime/records/records.ts store.follow agent:roles scheduler:alive,eligibility,hosts,meta,owners,pools,roles,shared,switches monitor: arbiter:keeper,quotas,roles,switches
 src/runtime/reports/stream-reader.ts http.stream scheduler:get.reports agent: monitor:get.reports arbiter:get.reports
 `).map(siteOf);
 

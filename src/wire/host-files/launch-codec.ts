@@ -45,6 +45,10 @@ function pairsOf(launch: ShimLaunch): readonly Pair[] {
   put('capabilities', launch.capabilities);
   put('own', launch.own);
   if (launch.apart === true) put('apart', 1);
+  for (const { from, to } of launch.show ?? []) {
+    put('show.from', from);
+    put('show.to', to);
+  }
   for (const { kind, path } of launch.namespaces ?? []) put('namespace', `${kind}:${path}`);
   if (join !== undefined) put('join', `${String(join.pid)}:${String(join.start)}`);
   if (pty !== undefined) put('pty', `${String(pty.rows)}:${String(pty.columns)}`);
@@ -61,6 +65,7 @@ function pairsOf(launch: ShimLaunch): readonly Pair[] {
   put('freeze.file', launch.freezeFile);
   if (launch.inner === true) put('inner', 1);
   for (const denied of launch.deny ?? []) put('deny', callText(denied));
+  put('deny.fd', launch.denyFd);
   const { inside } = launch;
   put('inside.cwd', inside?.cwd);
   for (const [name, value] of Object.entries(inside?.env ?? {})) put('inside.env', `${name}=${value}`);
@@ -100,7 +105,7 @@ const NAMES = new Set([
   ...['rlimit', 'procs', 'oom.score.adj', 'nice', 'no.new.privileges', 'namespace', 'join', 'pty', 'stdin'],
   ...['run.max.ms', 'disconnect.ms', 'stop.signal', 'stop.grace.ms', 'adopt', 'adopt.arg'],
   ...['kill.cgroup', 'kill.freezer', 'kill.environ', 'oom.file', 'freeze.file', 'deny', 'inner'],
-  ...['capabilities', 'own', 'apart'],
+  ...['capabilities', 'own', 'apart', 'show.from', 'show.to', 'deny.fd'],
   ...['inside.cwd', 'inside.env', 'inside.uid', 'inside.gid', 'inside.deny'],
 ]);
 
@@ -136,6 +141,9 @@ function launchFrom(found: ReadonlyMap<string, readonly string[]>): ShimLaunch {
     ...(has('capabilities') ? { capabilities: 'none' } : {}),
     ...(has('own') ? { own: text('own') } : {}),
     ...(has('apart') ? { apart: true } : {}),
+    ...(has('show.from')
+      ? { show: all('show.from').map((from, at) => ({ from, to: all('show.to')[at] ?? '' })) }
+      : {}),
     ...(has('namespace') ? { namespaces: all('namespace').map(namespaceFrom) } : {}),
     ...(has('join') ? { join: { pid: two('join')[0], start: two('join')[1] } } : {}),
     ...(has('pty') ? { pty: { rows: two('pty')[0], columns: two('pty')[1] } } : {}),
@@ -151,6 +159,7 @@ function launchFrom(found: ReadonlyMap<string, readonly string[]>): ShimLaunch {
     ...(has('freeze.file') ? { freezeFile: text('freeze.file') } : {}),
     ...(has('inner') ? { inner: true } : {}),
     ...(has('deny') ? { deny: all('deny').map(callFrom) } : {}),
+    ...(has('deny.fd') ? { denyFd: number('deny.fd') } : {}),
     ...insideFrom(found),
   };
 }

@@ -35,7 +35,9 @@ export interface ShimLaunch {
    * allocation's in the place of those that everybody may write to (`/tmp`, `/var/tmp`, `/dev/shm`, `/run/lock`).
    */
   readonly apart?: boolean;
-  /** Entered in this order, but `user` first and `mnt` last. */
+  /** With `apart`: files and folders, hidden or not, that are seen at the second path. */
+  readonly show?: readonly ShownPath[];
+  /** Entered in this order, but `mnt` last, and `user` first, or by root at the very end. */
   readonly namespaces?: readonly NamespacePath[];
   /** Enters all namespaces in which this process differs from the shim; the start time guards against another process. */
   readonly join?: { readonly pid: number; readonly start: number };
@@ -68,8 +70,18 @@ export interface ShimLaunch {
   readonly inner?: boolean;
   /** System calls that fail. Only together with `noNewPrivileges` or as root. */
   readonly deny?: readonly DeniedCall[];
+  /**
+   * The filter of `deny` is not the command's: it finds it as a program at this descriptor, and gives it to what it runs
+   * itself, as bubblewrap does.
+   */
+  readonly denyFd?: number;
   /** For commands inside the task, where they start in another way than the task: its order may be one to a runtime. */
   readonly inside?: InsideContext;
+}
+
+export interface ShownPath {
+  readonly from: string;
+  readonly to: string;
 }
 
 /** A system call by its name, which fails with `errno`; with `when`, only if `(argument & mask) == value`. */

@@ -32,7 +32,9 @@ it('a command inside a task has its groups and limits, and not its deadline, ter
         // It enters the view of its task, and makes none.
         inside.own,
         inside.apart,
-      ]).toEqual(Array(8).fill(undefined));
+        inside.show,
+        inside.denyFd,
+      ]).toEqual(Array(10).fill(undefined));
       expect(inside.kill).toEqual([{ kind: 'environ', mark: `${COMMAND_MARK}=s1/a.main.1/c1` }]);
     }),
   );

@@ -58,6 +58,7 @@ export const someLaunch: fc.Arbitrary<ShimLaunch> = fc.record(
     capabilities: fc.constant('none' as const),
     own: plain,
     apart: fc.constant(true),
+    show: fc.array(fc.record({ from: plain, to: plain }), { minLength: 1, maxLength: 3 }),
     namespaces: fc.array(fc.record({ kind: fc.constantFrom(...NAMESPACES), path: plain }), {
       minLength: 1,
       maxLength: 3,
@@ -74,6 +75,7 @@ export const someLaunch: fc.Arbitrary<ShimLaunch> = fc.record(
     freezeFile: plain,
     inner: fc.constant(true),
     deny: someCalls,
+    denyFd: whole,
     inside: fc
       .record(
         { cwd: plain, env: someEnv, user: fc.record({ uid: whole, gid: whole }), deny: someCalls },

@@ -1,0 +1,150 @@
+"""What a hostile task tries, one line each: `REACHED <what>: <how>` or `held <what>`. Its targets are in TARGETS, as JSON."""
+import ctypes, json, os, signal, socket, stat, struct, subprocess, sys
+
+T = json.loads(os.environ["TARGETS"])
+libc = ctypes.CDLL(None, use_errno=True)
+PTRACE_ATTACH, PTRACE_DETACH, KEYCTL_DESCRIBE, SESSION = 16, 17, 6, -3
+
+
+def attempt(what, work):
+    """Reached when the work gives a true value; what the kernel refuses is held."""
+    try:
+        how = work()
+    except BaseException as error:  # noqa: BLE001: whatever it is, it was not reached
+        how = None
+        if isinstance(error, KeyboardInterrupt):
+            raise
+    print(f"REACHED {what}: {how}" if how else f"held {what}", flush=True)
+
+
+def call(number_or_name, *args):
+    function = getattr(libc, number_or_name)
+    result = function(*args)
+    if result < 0:
+        raise OSError(ctypes.get_errno(), number_or_name)
+    return f"{number_or_name} gave {result}"
+
+
+def read(path):
+    with open(path, "rb") as file:
+        return f"{len(file.read(64))} bytes" if os.path.isfile(path) else "opened"
+
+
+def write(path, text=b"1"):
+    with open(path, "ab" if os.path.isfile(path) else "wb") as file:
+        file.write(text)
+    return "written"
+
+
+def exists(path):
+    return "seen" if os.path.exists(path) else None
+
+
+def connect(host, port):
+    with socket.create_connection((host, port), timeout=2):
+        return "connected"
+
+
+def attach(pid):
+    call("ptrace", PTRACE_ATTACH, pid, 0, 0)
+    os.waitpid(pid, 0)
+    libc.ptrace(PTRACE_DETACH, pid, 0, 0)
+    return "attached"
+
+
+def remote_read(pid):
+    buffer = ctypes.create_string_buffer(8)
+    class Part(ctypes.Structure):
+        _fields_ = [("base", ctypes.c_void_p), ("length", ctypes.c_size_t)]
+    own, other = Part(ctypes.addressof(buffer), 8), Part(0x400000, 8)
+    return call("process_vm_readv", pid, ctypes.byref(own), 1, ctypes.byref(other), 1, 0)
+
+
+def files():
+    for path in T["secrets"]:
+        attempt(f"secret {path}", lambda: read(path))
+    for path in T["folders"]:
+        attempt(f"folder {path}", lambda: ",".join(os.listdir(path)) or None)
+    for path in T["victimFiles"]:
+        attempt(f"file of another task {path}", lambda: read(path))
+    for path in ["/etc/shadow", "/root", "/dev/mem", "/dev/kmsg", *T["disks"]]:
+        attempt(f"file {path}", lambda: os.listdir(path) if os.path.isdir(path) else read(path))
+    for path in ["/etc/passwd", "/etc/moorage-hostile", "/usr/bin/moorage-hostile", "/moorage-hostile", *T["programs"]]:
+        attempt(f"write {path}", lambda: write(path, b""))
+    for path in T["left"]:
+        attempt(f"what others left at {path}", lambda: exists(path))
+
+
+def processes():
+    for pid in [*T["pids"], 1]:
+        for name in ("environ", "mem", "maps", "cmdline"):
+            attempt(f"process {pid} {name}", lambda: read(f"/proc/{pid}/{name}"))
+        for name in ("cwd", "root"):
+            attempt(f"process {pid} {name}", lambda: os.listdir(f"/proc/{pid}/{name}"))
+        attempt(f"process {pid} ptrace", lambda: attach(pid))
+        attempt(f"process {pid} its memory", lambda: remote_read(pid))
+        attempt(f"process {pid} signal", lambda: os.kill(pid, signal.SIGCONT) or "sent")
+
+
+def network():
+    for host, port in T["ports"]:
+        attempt(f"port {host}:{port}", lambda: connect(host, port))
+    raw = [(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP), (socket.AF_PACKET, socket.SOCK_RAW, 0x0300)]
+    for family, kind, protocol in raw:
+        attempt(f"raw socket {family}", lambda: socket.socket(family, kind, protocol) and "made")
+
+
+def kernel():
+    attempt("setuid", lambda: os.setuid(0) or "root")
+    attempt("setgroups", lambda: os.setgroups([0]) or "set")
+    attempt("mount", lambda: call("mount", b"none", b"/mnt", b"tmpfs", 0, None))
+    attempt("umount", lambda: call("umount2", b"/proc", 2))
+    attempt("chroot", lambda: os.chroot("/") or "changed")
+    attempt("mknod", lambda: os.mknod("node", stat.S_IFBLK | 0o600, os.makedev(8, 0)) or "made")
+    attempt("reboot call", lambda: call("reboot", 0))
+    attempt("module", lambda: subprocess.run(["modprobe", "dummy"], capture_output=True).returncode == 0)
+    attempt("root by a set-uid program", lambda: subprocess.run(["su", "-c", "true"], stdin=subprocess.DEVNULL, capture_output=True).returncode == 0)
+    attempt("keys of the agent's session", lambda: own_keys())
+    attempt("log of the kernel", lambda: call("klogctl", 3, ctypes.create_string_buffer(64), 64))
+    attempt("niceness of a favourite", lambda: os.nice(-5) and "raised")
+    for name in ("kernel/core_pattern", "kernel/panic", "kernel/modprobe", "vm/drop_caches", "net/ipv4/ip_forward"):
+        attempt(f"setting {name}", lambda: write(f"/proc/sys/{name}"))
+    for path in ("/proc/sysrq-trigger", "/proc/irq/default_smp_affinity", "/sys/kernel/uevent_helper", "/sys/power/state"):
+        attempt(f"setting {path}", lambda: write(path, b""))
+    for base, _, names in os.walk("/sys/fs/cgroup"):
+        if base.count("/") > 6 or "cgroup.procs" not in names:
+            continue
+        for name in ("cgroup.procs", "tasks", "memory.limit_in_bytes", "pids.max", "devices.allow", "cgroup.kill"):
+            if name in names:
+                attempt(f"group {base}/{name}", lambda: write(f"{base}/{name}", str(os.getpid()).encode()))
+
+
+def own_keys():
+    buffer = ctypes.create_string_buffer(256)
+    libc.syscall.restype = ctypes.c_long
+    size = libc.syscall(T["keyctl"], KEYCTL_DESCRIBE, SESSION, buffer, 256, 0)
+    # "keyring;<uid>;<gid>;<rights>;<name>": the one of a session that was begun for it has another name.
+    return buffer.value.decode() if size > 0 and T["session"] and T["session"] in buffer.value.decode() else None
+
+
+def bomb():
+    """Children until the kernel says no: how many there were."""
+    children = []
+    try:
+        while len(children) < T["bombMax"]:
+            pid = os.fork()
+            if pid == 0:
+                signal.pause()
+            children.append(pid)
+    except OSError:
+        pass
+    for pid in children:
+        os.kill(pid, signal.SIGKILL)
+    for pid in children:
+        os.waitpid(pid, 0)
+    print(f"{'REACHED' if len(children) >= T['bombMax'] else 'held'} fork bomb: {len(children)} children", flush=True)
+
+
+for part in (files, processes, network, kernel, bomb):
+    part()
+print("tried all", flush=True)
