@@ -123,7 +123,7 @@ function sandboxed(
       ...(network === 'host' ? ['--ro-bind-try', '/etc/resolv.conf', '/etc/resolv.conf'] : []),
       ...['--proc', '/proc', ...covers, '--dev', '/dev', '--tmpfs', '/tmp'],
       ...artifacts.flatMap(({ seen, name }) => ['--ro-bind', seen, `${ARTIFACTS}/${name}`]),
-      ...['--bind', `${folder}/work`, WORK, '--chdir', WORK],
+      ...['--bind', `${folder}/work`, WORK, '--remount-ro', '/', '--chdir', WORK],
       ...['--', 'env', `--default-signal=${STOPS}`, ...launch.command],
     ],
     env: { ...launch.env, ...artifactEnv(task, ARTIFACTS), HOME: WORK },

@@ -20,7 +20,8 @@ export function tableOf(stateId: string): string {
 
 /**
  * A table made anew, in one step with the removal of the old one. Loopback too goes through the output hook, where a
- * packet’s user is known; TCP is told at once, so that nobody waits for an answer.
+ * packet’s user is known; TCP is told at once, so that nobody waits for an answer. A packet without a user is no task’s: the
+ * kernel sends it, or what is left of a connection that a role has closed.
  * @param folder for whoever asks whose table this is
  */
 export function rulesText(table: string, folder: string, { first, count }: UserRange): string {
@@ -35,14 +36,16 @@ table inet ${table} {
     meta l4proto tcp counter reject with tcp reset
     counter reject with icmpx type port-unreachable
   }
-  chain output {
-    type filter hook output priority -10; policy accept;
-    meta skuid != ${String(first)}-${String(first + count - 1)} accept
+  chain tasks {
     ip daddr { ${METADATA_V4.join(', ')} } jump refuse
     ip6 daddr { ${METADATA_V6.join(', ')} } jump refuse
     ip daddr . th dport @v4 jump refuse
     ip6 daddr . th dport @v6 jump refuse
     fib daddr type local th dport @local jump refuse
+  }
+  chain output {
+    type filter hook output priority -10; policy accept;
+    meta skuid ${String(first)}-${String(first + count - 1)} jump tasks
   }
 }`;
 }

@@ -1,9 +1,10 @@
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import type { Server } from 'node:net';
-import { createServer } from 'node:net';
+import { connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
 import { rulesText } from '../../host-agent/network/ruleset.ts';
 import { cellKeys } from '../../src/core/cell/keys.ts';
@@ -94,8 +95,8 @@ describeNeeding(
         'refused\nreached\nrefused\nrefused\n',
       );
       // Root, who is no task, reaches them all.
-      const own = spawnSync('bash', ['-c', `exec 3<>/dev/tcp/127.0.0.1/${String(rolePort)} && head -1 <&3`]);
-      expect(own.stdout.toString()).toBe('reached\n');
+      const own = connect(rolePort, '127.0.0.1');
+      expect(await text(own)).toBe('reached\n');
       await store.close();
     });
 

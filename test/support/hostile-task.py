@@ -1,9 +1,10 @@
 """What a hostile task tries, one line each: `REACHED <what>: <how>` or `held <what>`. Its targets are in TARGETS, as JSON."""
-import ctypes, json, os, signal, socket, stat, struct, subprocess, sys
+import ctypes, json, os, signal, socket, stat, subprocess
 
 T = json.loads(os.environ["TARGETS"])
 libc = ctypes.CDLL(None, use_errno=True)
-PTRACE_ATTACH, PTRACE_DETACH, KEYCTL_DESCRIBE, SESSION = 16, 17, 6, -3
+PTRACE_ATTACH, PTRACE_DETACH, KEYCTL_ID, SESSION = 16, 17, 0, -3
+FOR_ALL = ("null", "zero", "full", "random", "urandom", "tty", "ptmx")
 
 
 def attempt(what, work):
@@ -76,7 +77,7 @@ def files():
 
 
 def processes():
-    for pid in [*T["pids"], 1]:
+    for pid in T["pids"]:
         for name in ("environ", "mem", "maps", "cmdline"):
             attempt(f"process {pid} {name}", lambda: read(f"/proc/{pid}/{name}"))
         for name in ("cwd", "root"):
@@ -100,7 +101,6 @@ def kernel():
     attempt("mount", lambda: call("mount", b"none", b"/mnt", b"tmpfs", 0, None))
     attempt("umount", lambda: call("umount2", b"/proc", 2))
     attempt("chroot", lambda: os.chroot("/") or "changed")
-    attempt("mknod", lambda: os.mknod("node", stat.S_IFBLK | 0o600, os.makedev(8, 0)) or "made")
     attempt("reboot call", lambda: call("reboot", 0))
     attempt("module", lambda: subprocess.run(["modprobe", "dummy"], capture_output=True).returncode == 0)
     attempt("root by a set-uid program", lambda: subprocess.run(["su", "-c", "true"], stdin=subprocess.DEVNULL, capture_output=True).returncode == 0)
@@ -120,11 +120,42 @@ def kernel():
 
 
 def own_keys():
-    buffer = ctypes.create_string_buffer(256)
     libc.syscall.restype = ctypes.c_long
-    size = libc.syscall(T["keyctl"], KEYCTL_DESCRIBE, SESSION, buffer, 256, 0)
-    # "keyring;<uid>;<gid>;<rights>;<name>": the one of a session that was begun for it has another name.
-    return buffer.value.decode() if size > 0 and T["session"] and T["session"] in buffer.value.decode() else None
+    serial = libc.syscall(T["keyctl"], KEYCTL_ID, SESSION, 0)
+    return f"ring {serial}" if serial > 0 and serial == T["session"] else None
+
+
+def devices():
+    for base, _, names in os.walk("/dev"):
+        for path in (os.path.join(base, name) for name in names):
+            mode = os.lstat(path).st_mode
+            is_device = stat.S_ISCHR(mode) or stat.S_ISBLK(mode)
+            if is_device and not path.startswith("/dev/pts/") and os.path.basename(path) not in FOR_ALL:
+                attempt(f"device {path}", lambda: os.open(path, os.O_RDONLY | os.O_NONBLOCK) and "opened")
+    for number in ((1, 1), (8, 0), (10, 200), (195, 0), (254, 0)):
+        attempt(f"node of device {number}", lambda: os.mknod("node", stat.S_IFCHR | 0o600, os.makedev(*number)) or "made")
+
+
+def namespaces():
+    """What it may not do as itself it tries as the root of a user namespace of its own."""
+    def inside(what, flags, script, *args):
+        # Reached when the script says so: that there may be no such namespace is an answer too.
+        command = ["unshare", *flags, "sh", "-c", script, "sh", *args]
+        attempt(f"by a namespace of its own: {what}", lambda: "yes" in subprocess.run(command, capture_output=True, text=True, timeout=20).stdout and "yes")
+    uncover = 'p=$1; while [ "$p" != / ]; do umount -l "$p"; p=$(dirname "$p"); done; [ -e "$1" ] && echo yes'
+    for path in T["secrets"][:3]:
+        inside(f"what lies under the cover of {path}", ["-Urm"], uncover, path)
+    inside("a process of others", ["-Urm"], "umount -l /proc; [ -e /proc/1/environ ] && cat /proc/1/environ && echo yes")
+    for pid in T["pids"][:3]:
+        inside(f"process {pid} in a new /proc", ["-Urm"], 'mount -t proc none /proc && [ -e "/proc/$1" ] && echo yes', str(pid))
+    for name in ("kernel/core_pattern", "kernel/panic", "vm/drop_caches"):
+        inside(f"setting {name}", ["-Urm"], f"echo 1 >/proc/sys/{name} && echo yes")
+    for kind in ("cgroup", "cgroup2"):
+        inside(f"control groups, {kind}", ["-UrmC"], f"mount -t {kind} none /mnt && (echo 0 >/mnt/cgroup.procs || mkdir /mnt/own) && echo yes")
+    for host, port in T["ports"]:
+        inside(f"port {host}:{port}", ["-Ur"], f"python3 -c 'import socket; socket.create_connection((\"{host}\", {port}), 2)' && echo yes")
+    inside("a device", ["-Urm"], "mount -t devtmpfs none /mnt && echo yes; mknod /tmp/node c 1 1 && cat /tmp/node && echo yes")
+    inside("another user", ["-Ur"], "su nobody -s /bin/sh -c 'echo yes'")
 
 
 def bomb():
@@ -145,6 +176,6 @@ def bomb():
     print(f"{'REACHED' if len(children) >= T['bombMax'] else 'held'} fork bomb: {len(children)} children", flush=True)
 
 
-for part in (files, processes, network, kernel, bomb):
+for part in (files, processes, network, kernel, devices, namespaces, bomb):
     part()
 print("tried all", flush=True)

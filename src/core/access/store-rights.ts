@@ -53,6 +53,8 @@ export function storeAreas(keys: CellKeys): readonly StoreArea[] {
       access: { scheduler: read, monitor: read, arbiter: write },
       own: 'arbiter',
     },
+    // They keep tasks from all roles.
+    { prefix: keys.roles, access: { agent: read } },
     { prefix: keys.quota(''), access: { monitor: write, arbiter: read } },
     { prefix: keys.switches, access: { scheduler: read, monitor: write, arbiter: read } },
     { prefix: keys.shared, access: { scheduler: read, monitor: write } },
