@@ -1,6 +1,6 @@
 /**
- * The HTTP server of every role. A request passes: who calls (`callers.ts`), by its certificate or token → limits on its size and time
- * → the right of its route → `readOnlyJson` → its route → JSON, or a stream (`stream-reply.ts`); whatever fails is answered
+ * The HTTP server of every role. A request passes: who calls (`callers.ts`), by its certificate or token → how much one caller
+ * may take (`caller-limits.ts`), limits on its size and time → the right of its route → `readOnlyJson` → its route → JSON, or a stream (`stream-reply.ts`); whatever fails is answered
  * with a problem (`problem-reply.ts`).
  *
  * Both ends share `request-values.ts` (flat queries and headers) and `socket-channel.ts` (a WebSocket as a channel).
@@ -31,6 +31,7 @@ import type { Log } from '../../ports/telemetry.ts';
 import { ProblemError } from '../../wire/api/problem.ts';
 import type { Credentials } from '../pki/credentials.ts';
 import { serverTls } from '../pki/tls.ts';
+import { CallerLimits, RETRY_AFTER_S } from './caller-limits.ts';
 import type { Admitted, CallerOf } from './callers.ts';
 import { anybody, certifiedCallers, cutAtEnd } from './callers.ts';
 import { takeChannels } from './channel-server.ts';
@@ -108,7 +109,8 @@ function makeServer(routes: readonly Route[], listen: ListenOptions, options: Fa
     ...secured(options.credentials, listen.admit !== undefined),
     frameworkErrors: (_error, _request, reply) => sendProblem(reply, problemOfStatus(400)),
   });
-  app.server.maxConnections = options.connectionsMax ?? CONNECTIONS_MAX;
+  const { connectionsMax = CONNECTIONS_MAX } = options;
+  app.server.maxConnections = connectionsMax;
   // Node would answer `Expect: 100-continue` before anything has read the length.
   app.server.on('checkContinue', (_request, response) => {
     response.writeHead(417, { connection: 'close' }).end();
@@ -117,8 +119,15 @@ function makeServer(routes: readonly Route[], listen: ListenOptions, options: Fa
   const open = new Set<AbortController>();
   readOnlyJson(app);
   const callers = new WeakMap<FastifyRequest, Admitted>();
-  app.addHook('onRequest', async (request) => {
-    callers.set(request, await callerOf(request.raw));
+  const limits = new CallerLimits(Math.ceil(connectionsMax / 2), () => performance.now());
+  app.addHook('onRequest', async (request, reply) => {
+    const admitted = await callerOf(request.raw);
+    const leave = limits.enter(admitted.peer);
+    if (typeof leave !== 'function') throw new ProblemError(leave);
+    // It may have hung up while its token was looked at.
+    if (reply.raw.closed) leave();
+    else reply.raw.once('close', leave);
+    callers.set(request, admitted);
     if (request.url.length > URL_CHARS_MAX) throw new ProblemError(problemOfStatus(414));
   });
   app.setErrorHandler((error, request, reply) =>
@@ -264,6 +273,7 @@ function routeRequest(request: FastifyRequest, peer: Admitted['peer'], signal: A
 
 function sendProblem(reply: FastifyReply, problem: { readonly status: number }): void {
   if (problem.status === 401) reply.header('www-authenticate', 'Bearer');
+  if (problem.status === 429) reply.header('retry-after', String(RETRY_AFTER_S));
   reply.code(problem.status).type(PROBLEM_TYPE).send(JSON.stringify(problem));
 }
 
