@@ -9,12 +9,12 @@ import { readTimeout } from './timeout.ts';
 
 type WaitOptions = { readonly wait: boolean; readonly timeout?: string };
 
-/** Another verb for the same: it is told to each job, and waited for. */
+/** What `stop` and `delete` tell each job, and when that has come about. */
 interface Ending {
   readonly verb: string;
-  tell(api: MonitorClient, job: JobRef): Promise<JobSummary>;
-  said(job: string): string;
-  hasCome(api: MonitorClient, job: JobRef): Promise<boolean>;
+  readonly tell: (api: MonitorClient, job: JobRef) => Promise<JobSummary>;
+  readonly said: (job: string) => string;
+  readonly hasCome: (api: MonitorClient, job: JobRef) => Promise<boolean>;
   readonly notYet: string;
 }
 
