@@ -35,6 +35,12 @@ const CAMPAIGNS = {
     env: { MOORAGE_CRASH_MATRIX: 'all' },
     command: (options, root) => node(join(root, 'scripts', 'test.mjs'), 'crash-matrix', ...options),
   },
+  fuzz: {
+    tells: '100,000 requests made by chance, to every route of every role',
+    options: [],
+    env: { MOORAGE_FUZZ_RUNS: '100000' },
+    command: (options, root) => node(join(root, 'scripts', 'test.mjs'), 'fuzz', ...options),
+  },
 };
 
 const [name, ...given] = process.argv.slice(2);
