@@ -22,6 +22,11 @@ const ACTS: Readonly<Record<string, ActOf>> = {
   'POST /v1/jobs/bulk': ({ body }) => ofList(body),
   'POST /v1/runs': ({ body }) => ({ ...ofBody('run', body), detail: commandOf(body) }),
   'POST /v1/jobs/:namespace/:job/stop': (request) => ofJob('stop', request),
+  'DELETE /v1/jobs/:namespace/:job': (request) => ofJob('delete', request),
+  'PUT /v1/pauses/:what': ({ params, body }) => ({
+    ...{ act: 'pause', target: clipped(params['what']), detail: json(body) },
+  }),
+  'DELETE /v1/pauses/:what': ({ params }) => ({ act: 'resume', target: clipped(params['what']) }),
   'POST /v1/hosts/:host/eligibility': ({ params, body }) => ({
     ...{ act: textOf(body, 'state') || 'eligibility', target: clipped(params['host']) },
     detail: textOf(body, 'reason'),
