@@ -1,11 +1,12 @@
 import { execFile } from 'node:child_process';
-import { accessSync, constants, existsSync, readFileSync } from 'node:fs';
+import { accessSync, constants, existsSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { release } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { findEtcd, NoEtcdError } from '../../src/adapters/etcd/server/find-etcd.ts';
 import { linuxCgroups } from '../../src/adapters/processes/cgroups.ts';
+import { openFilesLimit } from '../../src/adapters/system/open-files.ts';
 import { HttpError } from '../../src/ports/http.ts';
 import { ProblemError } from '../../src/wire/api/problem.ts';
 import { DEFAULT_ADDRESS } from '../command/cell-address.ts';
@@ -40,7 +41,7 @@ export async function machineChecks(context: Context): Promise<readonly Check[]>
     await etcdCheck(context, monitor !== null),
     await portCheck(monitor),
     clockCheck(monitor, existsSync('/run/systemd/timesync/synchronized')),
-    rightsCheck(process.getuid?.() ?? -1, openFilesMax()),
+    rightsCheck(process.getuid?.() ?? -1, openFilesLimit()),
     await cgroupCheck(),
     shimCheck(),
     await sandboxCheck(),
@@ -160,15 +161,6 @@ export function rightsCheck(uid: number, filesMax: number): Check {
   if (filesMax < FILES_MIN)
     return { name: 'rights', state: 'weak', detail, remedy: 'ulimit -n 65536   (LimitNOFILE= in a unit)' };
   return { name: 'rights', state: 'ok', detail };
-}
-
-function openFilesMax(): number {
-  try {
-    const line = /^Max open files +(\S+)/m.exec(readFileSync('/proc/self/limits', 'utf8'))?.[1];
-    return line === 'unlimited' ? Number.MAX_SAFE_INTEGER : Number(line ?? 0);
-  } catch {
-    return 0;
-  }
 }
 
 /** What an agent enforces limits with. */

@@ -22,9 +22,12 @@ export function divideOpenFiles(limit: number): OpenFiles {
   return { limit, hostsMax, callersMax: Math.max(1, Math.floor((free - hostsMax) / FILES_PER_CALLER)) };
 }
 
-/** How many files this process may have open; Node raises the soft limit to the hard one when it starts. */
+/** How many files this process may have open; Node raises the soft limit to the hard one when it starts. 0: unknown here. */
 export function openFilesLimit(): number {
-  const line = /^Max open files\s+(\d+|unlimited)/m.exec(readFileSync('/proc/self/limits', 'utf8'));
-  const limit = Number(line?.[1]);
-  return Number.isSafeInteger(limit) ? limit : Number.MAX_SAFE_INTEGER;
+  try {
+    const limit = /^Max open files +(\S+)/m.exec(readFileSync('/proc/self/limits', 'utf8'))?.[1];
+    return limit === 'unlimited' ? Number.MAX_SAFE_INTEGER : Number(limit ?? 0);
+  } catch {
+    return 0;
+  }
 }
