@@ -6,7 +6,7 @@
  * - `jobs/`: job status, submissions and stops
  * - `runs/`: one-off runs and output
  * - `limits/`: quotas, shared resources and pauses
- * - `tokens/`: people's tokens; `audit/`: who did what
+ * - `tokens/`: people's tokens, and hosts that may join; `audit/`: who did what
  * - `events/`: what happened in the cell
  * - `reaper/`: finishes what has no owner, deletes old records
  * - `store/`: this monitor's registration, and upkeep of the store's database
@@ -16,6 +16,7 @@
  * done. `main.ts` runs a monitor on this machine.
  */
 import { HostClient } from '../src/clients/host-client.ts';
+import { invitationIdOf } from '../src/core/access/invitation.ts';
 import type { Job } from '../src/core/cell/job.ts';
 import { cellKeys } from '../src/core/cell/keys.ts';
 import { LedgerBook } from '../src/core/commit/ledger-book.ts';
@@ -59,6 +60,7 @@ import type { StoreKeeperOptions } from './store/store.ts';
 import { StoreKeeper } from './store/store.ts';
 import { Audit } from './audit/audit.ts';
 import { HeldTokens } from './tokens/held-tokens.ts';
+import { Invitations } from './tokens/invitations.ts';
 import { Tokens } from './tokens/tokens.ts';
 import { EligibilityWriter } from './hosts/eligibility.ts';
 import { SchedulerQueries } from './jobs/why.ts';
@@ -151,7 +153,10 @@ export class Monitor {
     const listener = await server.listen(monitorRoutes(this.state, this.keeper), {
       ...listen,
       bodyBytesMax: BODY_BYTES_MAX,
-      admit: this.state.heldTokens.admit,
+      admit: (text) =>
+        invitationIdOf(text) === null
+          ? this.state.heldTokens.admit(text)
+          : this.state.invitations.admit(text),
       ...(channels === undefined ? {} : { channels: attachChannels(this.state, channels) }),
     });
     this.#listener = listener;
@@ -225,6 +230,7 @@ export class Monitor {
       schedulers: new SchedulerQueries(copy, http),
       tokens: new Tokens(tokenDeps),
       heldTokens: new HeldTokens(tokenDeps),
+      invitations: new Invitations(tokenDeps),
       audit: new Audit({ store, keys, clock, random, log, self: id }),
     };
   }

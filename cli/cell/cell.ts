@@ -1,7 +1,8 @@
 /**
  * Verbs about the cell as a whole:
  *
- * - `hosts.ts` lists the hosts; `host-eligibility.ts` drains, cordons and readies one.
+ * - `hosts.ts` lists the hosts; `host-eligibility.ts` drains, cordons and readies one;
+ *   `cli/join` has how one comes.
  * - `quota.ts` and `shared.ts` show and set what namespaces may use, and what hosts share.
  * - `schedulers.ts` compares the schedulers; `events.ts` prints what happens.
  * - `pause.ts` pauses placement or eviction, and has them go on.
@@ -12,7 +13,9 @@ import type { HostVerb, EligibilityOptions } from './host-eligibility.ts';
 import type { GlobalOptions } from '../command/context.ts';
 import type { Runner } from '../command/command.ts';
 import type { ProgramInput } from '../command/command.ts';
-import { cellVerb, collect, wholeNumber } from '../command/command.ts';
+import { cellVerb, collect, verb, wholeNumber } from '../command/command.ts';
+import type { InviteFlags } from '../join/invite.ts';
+import type { JoinFlags } from '../join/join.ts';
 import type { PauseOptions } from './pause.ts';
 import type { SetQuotaOptions } from './quota.ts';
 import type { SetSharedOptions } from './shared.ts';
@@ -26,7 +29,7 @@ export function addCellVerbs(program: Command, { run }: ProgramInput): void {
   addSharedVerbs(program, run);
   const host = program
     .command('host')
-    .description('give a verdict on one host: drain, cordon, ready, lost, remove');
+    .description('one host: invite, join; drain, cordon, ready, lost, remove');
   const states: readonly (readonly [HostVerb, string])[] = [
     ['drain', 'no new work, and move away what runs there'],
     ['cordon', 'no new work; what runs there stays'],
@@ -34,17 +37,17 @@ export function addCellVerbs(program: Command, { run }: ProgramInput): void {
     ['lost', 'a host without a session is gone: replace its work at once, and end what was to stop there'],
   ];
   for (const [name, description] of states) {
-    const verb = cellVerb(host, `${name} <host>`, description).option(
+    const one = cellVerb(host, `${name} <host>`, description).option(
       '--reason <text>',
       'kept with the verdict',
       'by an operator',
     );
     if (name === 'drain')
-      verb
+      one
         .option('--deadline <duration>', 'then all that is left goes at once, batch tasks too')
         .option('--wait', 'end when nothing runs there any more')
         .option('--dry-run', 'only say what would move');
-    verb.action((id: string, options: GlobalOptions & EligibilityOptions) =>
+    one.action((id: string, options: GlobalOptions & EligibilityOptions) =>
       run(options, async (context) =>
         (await import('./host-eligibility.ts')).setEligibility(context, name, id, options),
       ),
@@ -56,6 +59,20 @@ export function addCellVerbs(program: Command, { run }: ProgramInput): void {
       run(options, async (context) =>
         (await import('./host-eligibility.ts')).removeHost(context, id, options),
       ),
+    );
+  cellVerb(host, 'invite <host>', 'make a token with which a machine may join the cell as this host, once')
+    .option('--san <host>', 'an address or name where it will serve; repeat it, or use commas', collect, [])
+    .option('--for <time>', 'how long the token counts', '1h')
+    .action((id: string, options: GlobalOptions & InviteFlags) =>
+      run(options, async (context) => (await import('../join/invite.ts')).inviteHost(context, id, options)),
+    );
+  verb(host, 'join <token>', 'make this machine a host of the cell that the token names; - reads the token')
+    .requiredOption('--data <folder>', "the agent's folder, for what must outlive it")
+    .option('--id <name>', 'refuse a token for another host')
+    .option('--listen <host:port>', 'where its agent will listen (default: port 7403 of its first address)')
+    .option('--wait <time>', 'how long to wait for the certificate', '2m')
+    .action((token: string, options: GlobalOptions & JoinFlags) =>
+      run(options, async (context) => (await import('../join/join.ts')).joinCell(context, token, options)),
     );
   cellVerb(program, 'pause <what>', 'pause placement, or eviction, in the whole cell; what runs goes on')
     .requiredOption('--reason <text>', 'told to whoever asks why')

@@ -25,6 +25,8 @@ export interface Context {
   readonly wide: boolean;
   /** Loaded when it is first asked for: not every command talks to a cell. Its calls end at the first interrupt. */
   api(): Promise<MonitorClient>;
+  /** Where the same monitors are, and whom the caller trusts, as PEM; null: the cell has no authority. */
+  monitors(): Promise<{ readonly monitors: readonly string[]; readonly authorities: string | null }>;
   /** Opens channels to the same monitors. */
   channels(): Promise<ChannelClient>;
   /** Aborted by the first Ctrl-C or SIGTERM. */
@@ -53,6 +55,12 @@ export async function makeContext(
     output: options.output === 'wide' ? 'table' : (options.output ?? 'table'),
     wide: options.output === 'wide',
     api: () => (api ??= connect(reach(), interrupted)),
+    monitors: async () => {
+      const { addresses, showing } = await reach();
+      if (showing === undefined) return { monitors: addresses.urls, authorities: null };
+      const authorities = 'token' in showing ? showing.authorities : showing.now.authorities;
+      return { monitors: addresses.urls, authorities };
+    },
     channels: async () => {
       const { webSocketClient } = await import('../../src/adapters/http/channel-client.ts');
       return webSocketClient((await reach()).showing);

@@ -5,13 +5,15 @@
  * - `check.ts` replays the history of the cell and compares it with what the hosts report; `replay` calls it too.
  * - `store.ts` gives the store its users, and opens a full one again; `secure.ts` does the former for a development cell too.
  * - `restored.ts` gives the cell a new incarnation after its store was restored or made anew.
- * - `keys.ts` makes the key pair of the cell's tickets; `pki.ts` the certificates by which its processes know each other.
+ * - `keys.ts` makes the key pair of the cell's tickets; `pki.ts` the certificates by which its processes know each other;
+ *   `sign.ts` answers machines that join, and renews what it gave them.
  */
 import type { Command } from 'commander';
 import type { ProgramInput } from '../command/command.ts';
 import { collect, CREDENTIALS, verb } from '../command/command.ts';
 import type { GlobalOptions } from '../command/context.ts';
 import type { IssueFlags } from './pki.ts';
+import type { SignFlags } from './sign.ts';
 import type { StoreFlags } from './store-flags.ts';
 
 export function addOperatorVerbs(program: Command, { run }: ProgramInput): void {
@@ -75,6 +77,12 @@ export function addOperatorVerbs(program: Command, { run }: ProgramInput): void 
     .option('--ttl <time>', 'how long the renewed certificates count (default: 24h)')
     .action((folder: string, options: GlobalOptions & { readonly ttl?: string }) =>
       run(options, async (context) => (await import('./pki.ts')).rotate(context, folder, options.ttl)),
+    );
+  storeVerb(pki, 'sign <folder>', 'issue certificates to hosts that were invited, and renew them; runs on')
+    .option('--keys <folder>', "holds the arbiters' public keys, which each host pins")
+    .option('--ttl <time>', 'how long each certificate counts (default: 24h)')
+    .action((folder: string, options: GlobalOptions & SignFlags) =>
+      run(options, async (context) => (await import('./sign.ts')).sign(context, folder, options)),
     );
   verb(pki, 'show <folder>', 'list what was issued, and until when').action(
     (folder: string, options: GlobalOptions) =>

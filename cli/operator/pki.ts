@@ -126,7 +126,7 @@ function timeOf(ms: number): string {
   return `${new Date(ms).toISOString().slice(0, 16)}Z`;
 }
 
-function ttlMsOf(text: string | undefined): number {
+export function ttlMsOf(text: string | undefined): number {
   if (text === undefined) return LEAF_TTL_MS;
   const reading = readDuration(text);
   if (reading.ok && reading.value > 0) return reading.value;
@@ -137,7 +137,7 @@ function checkId(flag: string, id: string): void {
   if (!isId(id)) throw usageError(`${flag} ${id}: ${ID_RULE}`, 'moorage pki --help');
 }
 
-async function inFolder<T>(folder: string, work: () => Promise<T>): Promise<T> {
+export async function inFolder<T>(folder: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {

@@ -9,11 +9,22 @@ import { ALLOWANCES } from '../../src/core/host/allowances.ts';
 import { readDuration } from '../../src/wire/values/units.ts';
 import type { Context } from '../command/context.ts';
 import { usageError } from '../command/exit.ts';
+import { JoinedFolder } from '../join/joined-folder.ts';
+import { followRenewals } from '../join/renewal.ts';
 import { readAddresses } from './addresses.ts';
 import type { AmountFlags } from './amounts.ts';
 import { amounts, reserve } from './amounts.ts';
 import type { RoleFlags } from './options.ts';
-import { pinnedKeys, readAmount, readAttributes, readPorts, roleBasics } from './options.ts';
+import {
+  DEFAULT_CELL,
+  DEFAULT_LISTEN,
+  pinnedKeys,
+  readAmount,
+  readAttributes,
+  readPorts,
+  roleBasics,
+} from './options.ts';
+import type { RunningRole } from './serve.ts';
 import { serveRole } from './serve.ts';
 
 export interface AgentFlags extends RoleFlags, AmountFlags {
@@ -33,7 +44,8 @@ export interface AgentFlags extends RoleFlags, AmountFlags {
   readonly stopTasksOnExit?: boolean;
 }
 
-export function serveAgent(context: Context, flags: AgentFlags): Promise<number> {
+export function serveAgent(context: Context, written: AgentFlags): Promise<number> {
+  const { flags, hasJoined } = asJoined(written);
   if (flags.data === undefined)
     throw usageError(
       'name a folder for what must outlive the agent: --data FOLDER',
@@ -64,7 +76,30 @@ export function serveAgent(context: Context, flags: AgentFlags): Promise<number>
     stopTasksOnExit: flags.stopTasksOnExit ?? false,
   };
   const check = (): Promise<unknown> => verifierOf(options);
-  return serveRole(context, basics, { needsStore: false, check, start: () => runAgent(options) });
+  const { credentials } = basics.reach;
+  const start = async (): Promise<RunningRole> => {
+    const agent = await runAgent(options);
+    if (!hasJoined || credentials === undefined) return agent;
+    const end = followRenewals(credentials, basics.etcd, basics.log);
+    return { ...agent, stop: () => agent.stop().finally(end) };
+  };
+  return serveRole(context, basics, { needsStore: false, check, start });
+}
+
+/** What `moorage host join` left in the data folder holds where a flag says nothing else. */
+function asJoined(flags: AgentFlags): { readonly flags: AgentFlags; readonly hasJoined: boolean } {
+  const folder = flags.data === undefined ? null : new JoinedFolder(flags.data);
+  const joined = folder?.read() ?? null;
+  if (folder === null || joined === null) return { flags, hasJoined: false };
+  const { cell, listen, etcd } = flags;
+  const own: AgentFlags = {
+    ...{ ...flags, id: flags.id ?? joined.id, keys: flags.keys ?? folder.keys },
+    cell: cell === DEFAULT_CELL ? joined.cell : cell,
+    listen: listen === DEFAULT_LISTEN ? joined.listen : listen,
+    etcd: etcd.length === 0 ? joined.etcd : etcd,
+    credentials: flags.credentials ?? folder.credentials,
+  };
+  return { flags: own, hasJoined: own.credentials === folder.credentials };
 }
 
 /** Slashes around the name do not count; `.` and `..` are refused. */

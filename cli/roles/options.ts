@@ -35,6 +35,8 @@ export interface RoleBasics {
   readonly log: Log;
 }
 
+export const DEFAULT_CELL = 'default';
+export const DEFAULT_LISTEN = '127.0.0.1:0';
 const DEFAULT_ETCD = 'http://127.0.0.1:2379';
 const DEFAULT_SECURE_ETCD = 'https://127.0.0.1:2379';
 

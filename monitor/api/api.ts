@@ -6,7 +6,7 @@
  * - `host-routes.ts`: hosts, their eligibility, schedulers
  * - `cell-routes.ts`: the cell and what hosts share; `quota-routes.ts`: what namespaces may use; `pause-routes.ts`: what is
  *   paused
- * - `token-routes.ts`: tokens of people, and who calls; `audit-routes.ts`: who did what
+ * - `token-routes.ts`: tokens of people, and who calls; `join-routes.ts`: machines that become hosts; `audit-routes.ts`: who did what
  * - `attach-routes.ts`: exec, signal and attach, passed on to the host
  * - `health-routes.ts`: liveness, readiness, metrics, version; `schema-routes.ts`: the schema of a job file
  *
@@ -29,6 +29,7 @@ import { guarded } from './problems.ts';
 import { pauseRoutes } from './pause-routes.ts';
 import { quotaRoutes } from './quota-routes.ts';
 import { revisionHeader } from './requests.ts';
+import { joinRoutes } from './join-routes.ts';
 import { knowsEnough } from './min-revision.ts';
 import { schemaRoutes } from './schema-routes.ts';
 import { checkSight } from './sight.ts';
@@ -44,6 +45,7 @@ export function monitorRoutes(state: MonitorState, keeper: StoreKeeper | null): 
     ...quotaRoutes(state),
     ...pauseRoutes(state),
     ...tokenRoutes(state),
+    ...joinRoutes(state),
     ...auditRoutes(state),
     ...streamRoutes(state),
     ...attachRoutes(state),

@@ -14,6 +14,7 @@ import type { EligibilityWriter } from '../hosts/eligibility.ts';
 import type { ComingVerdict } from '../hosts/hosts.ts';
 import type { SilentHosts } from '../hosts/silent-hosts.ts';
 import type { SchedulerQueries } from '../jobs/why.ts';
+import type { Invitations } from '../tokens/invitations.ts';
 import type { HeldTokens } from '../tokens/held-tokens.ts';
 import type { Tokens } from '../tokens/tokens.ts';
 
@@ -38,6 +39,7 @@ export interface MonitorState extends MonitorContext {
   readonly schedulers: SchedulerQueries;
   readonly tokens: Tokens;
   readonly heldTokens: HeldTokens;
+  readonly invitations: Invitations;
   readonly audit: Audit;
   readonly hosts: HostClient;
 }

@@ -47,6 +47,8 @@ const ACTS: Readonly<Record<string, ActOf>> = {
     ...{ act: 'create-token', target: textOf(body, 'name') },
     detail: json(body),
   }),
+  'POST /v1/invitations': ({ body }) => ({ act: 'invite', target: textOf(body, 'host'), detail: json(body) }),
+  'POST /v1/join': ({ peer }) => ({ act: 'join', target: peer?.role === 'invited' ? peer.host : '' }),
   'DELETE /v1/tokens/:id': ({ params }) => ({ act: 'revoke-token', target: clipped(params['id']) }),
   'POST /v1/allocations/:id/exec': (request, state) => ({
     ...ofAllocation('exec', request, state),

@@ -1,6 +1,7 @@
 /**
  * Tokens of people. `tokens.ts` makes, lists and revokes them in the store, which holds their hashes only; `held-tokens.ts`
- * tells who holds one that comes with a request, and ends what is open with one that counts no more.
+ * tells who holds one that comes with a request, and ends what is open with one that counts no more. `invitations.ts`: machines
+ * that may become hosts, once.
  */
 import { isOfCell } from '../../src/core/access/person.ts';
 import type { Token } from '../../src/core/access/token.ts';

@@ -22,6 +22,7 @@ import type { QuotaListAnswer, QuotaRequest, QuotaStatus } from '../wire/api/quo
 import type { Pausable } from '../core/quota/quota.ts';
 import type { PauseRequest, PausesAnswer } from '../wire/api/pause-api.ts';
 import type { Why } from '../wire/api/scheduler-api.ts';
+import type { InvitationRequest, JoinAnswer, JoinRequest, NewInvitation } from '../wire/join/join.ts';
 import type { NewToken, TokenListAnswer, TokenRequest, WhoAmI } from '../wire/api/token-api.ts';
 import type { CellUsage } from '../wire/api/usage-api.ts';
 import type { JobRef } from './monitor-paths.ts';
@@ -229,6 +230,16 @@ export class MonitorClient {
   async revokeToken(id: string, options: CallOptions = {}): Promise<void> {
     const path = `/v1/tokens/${encodeURIComponent(id)}`;
     bodyOf(await this.#call({ ...options, method: 'DELETE', path, repeatable: false }));
+  }
+
+  /** Each delivery makes another invitation. */
+  async invite(request: InvitationRequest, options: CallOptions = {}): Promise<NewInvitation> {
+    return bodyOf(await this.#post('/v1/invitations', { ...options, body: request, repeatable: false }));
+  }
+
+  /** The same key may ask again. */
+  async join(request: JoinRequest, options: CallOptions = {}): Promise<JoinAnswer> {
+    return bodyOf(await this.#post('/v1/join', { ...options, body: request, repeatable: true }));
   }
 
   /** Who did what, the newest last. */

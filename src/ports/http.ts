@@ -1,5 +1,6 @@
 import type { Caller, Right } from '../core/access/access.ts';
 import type { IdentityRole } from '../core/access/identity.ts';
+import type { Invited } from '../core/access/invitation.ts';
 import type { Person } from '../core/access/person.ts';
 
 /** HTTP as roles see it: calls out, and routes in. The simulator joins the two with a network of its own. */
@@ -157,9 +158,9 @@ export interface ListenOptions {
 /** `unknown`: never made, ended, or revoked. `unsure`: whether it counts cannot be said now. */
 export type AdmitToken = (token: string) => Promise<Admission | 'unknown' | 'unsure'>;
 
-/** A person, by its token. */
+/** A person, by its token; or a machine that was invited, by what it shows. */
 export interface Admission {
-  readonly person: Person;
+  readonly person: Person | Invited;
   /** Aborted when the token ends or is revoked: whatever is open with it is cut. */
   readonly ended: AbortSignal;
 }

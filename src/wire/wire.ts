@@ -4,6 +4,7 @@
  *
  * - `workload/`: files of the simulator's workloads.
  * - `job-file/`: the job file of people, from text to canonical job and back.
+ * - `join/`: how machines become hosts.
  * - `host-files/`: what lies in the state folder of a host.
  * - `api/`: bodies of the HTTP APIs.
  * - `records/`: what lies in the store.

@@ -20,9 +20,9 @@ export class TestAuthority {
     this.cell = cell;
   }
 
-  static async of(cell: string): Promise<TestAuthority> {
+  static async of(cell: string, ttlMs = 24 * HOUR_MS): Promise<TestAuthority> {
     const authority = new TestAuthority(cell);
-    await authority.folder.init(cell, { nowMs: Date.now(), ttlMs: 24 * HOUR_MS });
+    await authority.folder.init(cell, { nowMs: Date.now(), ttlMs });
     return authority;
   }
 

@@ -16,7 +16,7 @@ interface Known {
 }
 
 /**
- * How much of a server one caller may take, whoever it is: a part of its connections at a time, and if it is a person so many
+ * How much of a server one caller may take, whoever it is: a part of its connections at a time, and if it is a person, or a machine that joins, so many
  * requests a second. Roles are not counted by the second: a scheduler starts as much as its grants allow, and the requests that
  * it has under way bound it.
  *
@@ -48,7 +48,7 @@ export class CallerLimits {
     const known = this.#known.get(name) ?? { underWay: 0, left: PERSON_BURST, atMs: nowMs };
     this.#known.set(name, known);
     if (known.underWay >= this.#underWayMax) return tooMany('has too many requests under way');
-    if (peer.role === 'person') {
+    if (peer.role === 'person' || peer.role === 'invited') {
       known.left = Math.min(PERSON_BURST, known.left + earned(known, nowMs));
       known.atMs = nowMs;
       if (known.left < 1) return tooMany(`makes more than ${String(PERSON_PER_SECOND)} requests a second`);

@@ -5,9 +5,11 @@ import type { Identity } from '../../core/access/identity.ts';
 import { errorCodeOf } from '../adapters.ts';
 import { makeFolder } from '../disk/make-folder.ts';
 import { writeWhole } from '../disk/write-whole.ts';
-import type { KeyPair, Validity } from './authority.ts';
-import { issue, makeAuthority } from './authority.ts';
-import { identityOf } from './certified.ts';
+import type { KeyPair, LeafTerms, Validity } from './authority.ts';
+import { issue, issueFor, makeAuthority } from './authority.ts';
+import type { Bundle, SignedBundle } from '../../core/access/invitation.ts';
+import { signBundle } from './bundle.ts';
+import { hostsIn, identityOf } from './certified.ts';
 import { CREDENTIAL_FILES, CredentialsError } from './pki.ts';
 
 const DAY_MS = 24 * 3600 * 1000;
@@ -74,13 +76,62 @@ export class AuthorityFolder {
   }
 
   /**
-   * Issues a certificate, or renews it, and writes its credentials folder.
+   * Issues a certificate, or renews it, with a new key, and writes its credentials folder.
    * @param hosts the addresses and names at which its holder serves
    * @throws CredentialsError when there is no authority
    */
   async issue(
+    holder: Pick<Identity, 'role' | 'id'>,
+    validity: Validity & { readonly hosts: readonly string[] },
+  ): Promise<Issued> {
+    return this.#issue(holder, validity, async (authority, identity, terms) => {
+      const { certificate, key } = await issue(authority, identity, terms);
+      return `${key}${certificate}\n`;
+    });
+  }
+
+  /**
+   * The same for a key that its holder has made, and that is not here: the folder has the certificate alone.
+   * @param publicKey SPKI, as PEM
+   */
+  async issueFor(
+    holder: Pick<Identity, 'role' | 'id'>,
+    validity: Validity & { readonly hosts: readonly string[]; readonly publicKey: string },
+  ): Promise<Issued> {
+    const { publicKey } = validity;
+    return this.#issue(holder, validity, async (authority, identity, terms) => {
+      const certificate = await issueFor(authority, identity, { ...terms, publicKey });
+      return `${certificate}\n`;
+    });
+  }
+
+  /** Issues the certificate again. Its holder keeps the key that it made. */
+  async renew({ identity, hosts, folder }: Issued, validity: Validity): Promise<Issued> {
+    const text = await readFile(join(folder, CREDENTIAL_FILES.identity), 'utf8');
+    if (text.includes('PRIVATE KEY')) return this.issue(identity, { ...validity, hosts });
+    const publicKey = new X509Certificate(text).publicKey.export({ type: 'spki', format: 'pem' }).toString();
+    return this.issueFor(identity, { ...validity, hosts, publicKey });
+  }
+
+  /** Whether its holder made the key. */
+  async isOwnKey({ folder }: Issued): Promise<boolean> {
+    return !(await readFile(join(folder, CREDENTIAL_FILES.identity), 'utf8')).includes('PRIVATE KEY');
+  }
+
+  /** What is handed to the holder of a certificate, signed as a whole. */
+  async bundle(
+    { identity, folder }: Issued,
+    more: Pick<Bundle, 'pinnedKeys' | 'etcd'>,
+  ): Promise<SignedBundle> {
+    const certificate = await readFile(join(folder, CREDENTIAL_FILES.identity), 'utf8');
+    const { key } = await this.keyPair();
+    return signBundle({ ...identity, certificate, authorities: await this.#trusted(), ...more }, key);
+  }
+
+  async #issue(
     { role, id }: Pick<Identity, 'role' | 'id'>,
     validity: Validity & { readonly hosts: readonly string[] },
+    make: (authority: KeyPair, identity: Identity, terms: LeafTerms) => Promise<string>,
   ): Promise<Issued> {
     const { cell, notAfterMs: endMs } = await this.facts();
     await this.#settle();
@@ -88,12 +139,13 @@ export class AuthorityFolder {
     const identity = { cell, role, id };
     const ttlMs = Math.min(validity.ttlMs, endMs - validity.nowMs);
     if (ttlMs <= 0) throw new CredentialsError(`the authority in ${this.path} has expired`);
-    const { certificate, key } = await issue(authority, identity, { ...validity, ttlMs });
+    const { nowMs, hosts } = validity;
+    const text = await make(authority, identity, { nowMs, ttlMs, hosts });
     const folder = this.folderOf(identity);
     makeFolder(folder, 0o700);
     await writeWhole(join(folder, CREDENTIAL_FILES.authorities), await this.#trusted(), CERTIFICATE_MODE);
-    await writeWhole(join(folder, CREDENTIAL_FILES.identity), `${key}${certificate}\n`);
-    return { identity, folder, hosts: validity.hosts, notAfterMs: validity.nowMs + ttlMs };
+    await writeWhole(join(folder, CREDENTIAL_FILES.identity), text);
+    return { identity, folder, hosts, notAfterMs: nowMs + ttlMs };
   }
 
   async rotation(): Promise<Rotation> {
@@ -163,7 +215,7 @@ export class AuthorityFolder {
   async #renewAll(validity: Validity): Promise<readonly Issued[]> {
     const valid = (await this.issued()).filter(({ notAfterMs }) => notAfterMs > validity.nowMs);
     const renewed: Issued[] = [];
-    for (const { identity, hosts } of valid) renewed.push(await this.issue(identity, { ...validity, hosts }));
+    for (const one of valid) renewed.push(await this.renew(one, validity));
     return renewed;
   }
 
@@ -171,10 +223,10 @@ export class AuthorityFolder {
   async #renewOld(validity: Validity): Promise<readonly Issued[]> {
     const { publicKey } = await this.#certificate();
     const renewed: Issued[] = [];
-    for (const { identity, hosts, folder, notAfterMs } of await this.issued()) {
-      const text = await readFile(join(folder, CREDENTIAL_FILES.identity), 'utf8');
-      if (notAfterMs > validity.nowMs && !new X509Certificate(text).verify(publicKey))
-        renewed.push(await this.issue(identity, { ...validity, hosts }));
+    for (const one of await this.issued()) {
+      const text = await readFile(join(one.folder, CREDENTIAL_FILES.identity), 'utf8');
+      if (one.notAfterMs > validity.nowMs && !new X509Certificate(text).verify(publicKey))
+        renewed.push(await this.renew(one, validity));
     }
     return renewed;
   }
@@ -236,13 +288,6 @@ async function readIssued(folder: string): Promise<Issued | null> {
   const identity = identityOf(certificate);
   if (identity === null) return null;
   return { identity, folder, hosts: hostsIn(certificate), notAfterMs: Date.parse(certificate.validTo) };
-}
-
-function hostsIn({ subjectAltName = '' }: X509Certificate): readonly string[] {
-  return subjectAltName
-    .split(', ')
-    .filter((name) => !name.startsWith('URI:'))
-    .map((name) => name.slice(name.indexOf(':') + 1));
 }
 
 async function exists(file: string): Promise<boolean> {

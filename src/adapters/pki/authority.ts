@@ -1,5 +1,5 @@
 import 'reflect-metadata';
-import { createPrivateKey, randomBytes, webcrypto } from 'node:crypto';
+import { createPrivateKey, createPublicKey, randomBytes, webcrypto } from 'node:crypto';
 import { isIP } from 'node:net';
 import {
   AuthorityKeyIdentifierExtension,
@@ -50,16 +50,34 @@ export async function makeAuthority(cell: string, validity: Validity): Promise<K
   return { certificate: certificate.toString('pem'), key: await pemOf(keys.privateKey) };
 }
 
-/**
- * Issues a certificate for both ends of a connection.
- * @param hosts the addresses and names at which its holder serves
- */
-export async function issue(
+/** Issues a certificate for both ends of a connection, with a new key. */
+export async function issue(authority: KeyPair, identity: Identity, terms: LeafTerms): Promise<KeyPair> {
+  const keys = await generateKeys();
+  const certificate = await certify(authority, identity, { ...terms, publicKey: keys.publicKey });
+  return { certificate, key: await pemOf(keys.privateKey) };
+}
+
+export interface LeafTerms extends Validity {
+  /** The addresses and names at which its holder serves. */
+  readonly hosts: readonly string[];
+}
+
+/** The same for a key that its holder has made. @param publicKey SPKI, as PEM @throws when it is no key on P-256 */
+export async function issueFor(
   authority: KeyPair,
   identity: Identity,
-  { hosts, ...validity }: Validity & { readonly hosts: readonly string[] },
-): Promise<KeyPair> {
-  const keys = await generateKeys();
+  { publicKey, ...terms }: LeafTerms & { readonly publicKey: string },
+): Promise<string> {
+  const bytes = createPublicKey(publicKey).export({ type: 'spki', format: 'der' });
+  const key = await webcrypto.subtle.importKey('spki', bytes, ALGORITHM, true, ['verify']);
+  return certify(authority, identity, { ...terms, publicKey: key });
+}
+
+async function certify(
+  authority: KeyPair,
+  identity: Identity,
+  { hosts, publicKey, ...validity }: LeafTerms & { readonly publicKey: webcrypto.CryptoKey },
+): Promise<string> {
   const issuer = new X509Certificate(authority.certificate);
   const names = [
     { type: 'url' as const, value: identityUri(identity) },
@@ -71,18 +89,18 @@ export async function issue(
     // Etcd takes the common name for the name of its user, and has one for each role.
     subject: `CN=${identity.role}, O=${identity.cell}`,
     issuer: issuer.subject,
-    publicKey: keys.publicKey,
+    publicKey,
     signingKey: await importKey(authority.key),
     extensions: [
       new BasicConstraintsExtension(false, undefined, true),
       new KeyUsagesExtension(KeyUsageFlags.digitalSignature, true),
       new ExtendedKeyUsageExtension([ExtendedKeyUsage.serverAuth, ExtendedKeyUsage.clientAuth]),
       new SubjectAlternativeNameExtension(names),
-      await SubjectKeyIdentifierExtension.create(keys.publicKey),
+      await SubjectKeyIdentifierExtension.create(publicKey),
       await AuthorityKeyIdentifierExtension.create(issuer),
     ],
   });
-  return { certificate: certificate.toString('pem'), key: await pemOf(keys.privateKey) };
+  return certificate.toString('pem');
 }
 
 function commonOf({ nowMs, ttlMs }: Validity) {

@@ -5,7 +5,9 @@ import type { Credentials } from './credentials.ts';
 /** A person's token, which is shown to monitors of the cell and to nobody else. */
 export interface Bearer {
   readonly token: string;
-  /** Trusts the cell's authority. */
+  /** The cell's, as PEM. */
+  readonly authorities: string;
+  /** Trusts them. */
   readonly context: SecureContext;
 }
 
@@ -14,7 +16,7 @@ export type Showing = Credentials | Bearer;
 
 /** @param authorities certificates of the cell's authority, as PEM */
 export function bearerOf(token: string, authorities: string): Bearer {
-  return { token, context: createSecureContext({ ca: authorities, minVersion: 'TLSv1.3' }) };
+  return { token, authorities, context: createSecureContext({ ca: authorities, minVersion: 'TLSv1.3' }) };
 }
 
 /** The headers of a call by which it shows a token. */

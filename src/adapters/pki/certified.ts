@@ -1,4 +1,4 @@
-import type { X509Certificate } from 'node:crypto';
+import { X509Certificate } from 'node:crypto';
 import type { Identity } from '../../core/access/identity.ts';
 import { readIdentity } from '../../core/access/identity.ts';
 
@@ -18,4 +18,25 @@ export function identityIn(names: string | undefined): Identity | null {
 
 export function identityOf(certificate: X509Certificate): Identity | null {
   return identityIn(certificate.subjectAltName);
+}
+
+/** @param text any number of certificates, as PEM */
+export function certificatesIn(text: string): readonly X509Certificate[] {
+  const pems = text.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
+  return pems.map((pem) => new X509Certificate(pem));
+}
+
+/** SHA-256 of each. */
+export function fingerprintsIn(text: string): readonly string[] {
+  return certificatesIn(text).map(({ fingerprint256 }) => fingerprint256);
+}
+
+/** The addresses and names at which its holder serves. */
+export function hostsIn(certificate: X509Certificate | string): readonly string[] {
+  const { subjectAltName = '' } =
+    typeof certificate === 'string' ? new X509Certificate(certificate) : certificate;
+  return subjectAltName
+    .split(', ')
+    .filter((name) => !name.startsWith('URI:'))
+    .map((name) => name.slice(name.indexOf(':') + 1));
 }

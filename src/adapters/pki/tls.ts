@@ -11,11 +11,13 @@ const HANDSHAKE_TIMEOUT_MS = 3_000;
 
 /**
  * A server that answers nobody without a certificate of the cell's authority.
- * @param takesTokens it asks for a certificate, and looks itself at what comes: people have none
+ * @param takesTokens it asks for a certificate, and looks itself at what comes: people have none. It shows its authority
+ *   too: a machine that joins knows that by its fingerprint
  */
 export function serverTls(now: KeyMaterial, takesTokens = false) {
   return {
-    ...{ ca: now.authorities, cert: now.certificate, key: now.key },
+    ...{ ca: now.authorities, key: now.key },
+    cert: takesTokens ? `${now.certificate}${now.authorities}` : now.certificate,
     ...{ requestCert: true, rejectUnauthorized: !takesTokens, minVersion: 'TLSv1.3' },
     handshakeTimeout: HANDSHAKE_TIMEOUT_MS,
   } satisfies TlsOptions;

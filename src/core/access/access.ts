@@ -2,14 +2,15 @@
  * Who may do what. Each route of each role names one right; a caller has it by the role in its certificate (`identity.ts`), or
  * by the scope of its token (`token.ts`, `person.ts`), which monitors take. Where a right holds only for what is the caller's
  * own, the route checks that too: a scheduler asks for tickets, starts and stops in its own name only, and a person sees
- * the namespaces of its token. `store-rights.ts` is who reads and writes what in the store; `audit.ts`: records of what was done.
+ * the namespaces of its token. A machine that shows an `invitation.ts` may join, and nothing else. `store-rights.ts` is who reads and writes what in the store; `audit.ts`: records of what was done.
  */
 import type { Identity, IdentityRole } from './identity.ts';
+import type { Invited } from './invitation.ts';
 import type { Person, Scope } from './person.ts';
 import { includesScope, SCOPES } from './person.ts';
 
-/** Who is at the other end, by its certificate or by its token. */
-export type Caller = Identity | Person;
+/** Who is at the other end, by its certificate, its token or its invitation. */
+export type Caller = Identity | Person | Invited;
 
 interface Holders {
   readonly roles: readonly IdentityRole[];
@@ -47,6 +48,10 @@ const HOLDERS = {
   stop: { roles: ['scheduler', 'monitor', 'operator'], scope: null },
   /** In its own name. */
   tickets: { roles: ['scheduler'], scope: null },
+  /** Hosts that are to join: to invite them. */
+  invite: { roles: ['operator'], scope: 'admin' },
+  /** Who was invited, and nobody else. */
+  join: { roles: [], scope: null },
   /** What arbiters have granted. */
   grants: { roles: ['arbiter', 'operator'], scope: null },
 } as const satisfies Readonly<Record<string, Holders>>;
@@ -60,6 +65,7 @@ export const RIGHTS = Object.keys(HOLDERS) as readonly Right[];
  */
 export function mayUse(peer: Caller | null, right: Right): boolean {
   if (peer === null) return true;
+  if (peer.role === 'invited') return right === 'join';
   const { roles, scope }: Holders = HOLDERS[right];
   if (peer.role === 'person') return scope !== null && includesScope(peer.scope, scope);
   return roles.includes(peer.role);
@@ -78,6 +84,7 @@ export function sees(peer: Caller | null, namespace: string): boolean {
 /** What records say of who did something. */
 export function nameOfCaller(peer: Caller | null): string {
   if (peer === null) return 'operator';
+  if (peer.role === 'invited') return `invitation/${peer.id}`;
   return peer.role === 'person' ? `token/${peer.id}` : `${peer.role}/${peer.id}`;
 }
 

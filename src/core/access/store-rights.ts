@@ -61,6 +61,9 @@ export function storeAreas(keys: CellKeys): readonly StoreArea[] {
     { prefix: keys.pools, access: { scheduler: write, monitor: write } },
     { prefix: keys.tokens, access: { monitor: write } },
     { prefix: keys.audit, access: { monitor: write } },
+    { prefix: keys.invitations, access: { monitor: write } },
+    // Who holds the authority's key writes them, as an operator.
+    { prefix: keys.certificates, access: { scheduler: read, agent: read, monitor: read, arbiter: read } },
     { prefix: keys.arbiters, access: { arbiter: write } },
     // One watch over the whole cell, whose changes come in order.
     { prefix: keys.root, access: { monitor: read } },

@@ -26,6 +26,10 @@ export function cellKeys(cell: string) {
   /** What is known of people's tokens: monitors read and write it, nobody else. */
   const tokens = `${root}tokens/`;
   const audit = `${root}audit/`;
+  /** Hosts that may join. */
+  const invitations = `${root}invitations/`;
+  /** Where the holder of a certificate finds it renewed. */
+  const certificates = `${root}certificates/`;
   return {
     root,
     meta: `${root}meta`,
@@ -50,6 +54,10 @@ export function cellKeys(cell: string) {
     token: (id: string) => tokens + id,
     audit,
     auditRecord: (id: string) => audit + id,
+    invitations,
+    invitation: (id: string) => invitations + id,
+    certificates,
+    certificate: (role: string, id: string) => `${certificates}${role}/${id}`,
     host: (host: string) => hosts + host,
     aliveOf: (host: string) => alive + host,
     eligibilityOf: (host: string) => eligibility + host,

@@ -17,6 +17,8 @@
  *   quarantine/                  unreadable files
  *   attempts/                    a folder for each attempt at a task: `attempt-files.ts`
  *
+ * `joined/` is what the host was told when it joined the cell (`src/wire/join`); the command line keeps it there for the agent.
+ *
  * An attempt's file `launch` is the order to its shim: `shim-launch.ts` is its content, `launch-codec.ts` its text, and
  * `exec-launch.ts` derives the order for a command inside a task. `shim-frames.ts` is the protocol on a shim's socket.
  * `image-files.ts` reads the manifests of an image archive. `docs/decisions/shims.md`

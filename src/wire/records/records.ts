@@ -7,6 +7,8 @@
  */
 import { z } from 'zod';
 import type { AuditRecord } from '../../core/access/audit.ts';
+import { IDENTITY_ROLES } from '../../core/access/identity.ts';
+import type { Bundle, Invitation, SignedBundle } from '../../core/access/invitation.ts';
 import { SCOPES } from '../../core/access/person.ts';
 import type { Token } from '../../core/access/token.ts';
 import type { Outcome } from '../../core/cell/allocation.ts';
@@ -205,6 +207,29 @@ export const auditCodec = schemaCodec<AuditRecord>(
     ...{ name: z.exactOptional(z.string()), act: z.string(), target: z.string() },
     ...{ namespace: z.exactOptional(z.string()), detail: z.exactOptional(z.string()) },
     ...{ refused: z.exactOptional(z.string()) },
+  }),
+);
+
+const signedBundle = z.looseObject({ text: z.string(), signature: z.string() });
+
+export const invitationCodec = schemaCodec<Invitation>(
+  'invitation',
+  z.looseObject({
+    ...{ id: z.string(), host: z.string(), hosts: z.array(z.string()), hash: z.string() },
+    ...{ createdBy: z.string(), createdAtMs: whole, endsAtMs: whole },
+    asked: z.exactOptional(z.looseObject({ publicKey: z.string(), proof: z.string(), atMs: whole })),
+    answer: z.exactOptional(signedBundle),
+  }),
+);
+
+export const signedBundleCodec = schemaCodec<SignedBundle>('signed bundle', signedBundle);
+
+export const bundleCodec = schemaCodec<Bundle>(
+  'bundle',
+  z.looseObject({
+    ...{ cell: z.string(), role: z.enum(IDENTITY_ROLES), id: z.string() },
+    ...{ certificate: z.string(), authorities: z.string() },
+    ...{ pinnedKeys: z.string(), etcd: z.array(z.string()) },
   }),
 );
 

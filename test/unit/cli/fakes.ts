@@ -116,6 +116,7 @@ export function fakeContext(http: FakeHttp, urls: readonly string[], output: Out
     namespace: 'default',
     output,
     api: () => Promise.resolve(api),
+    monitors: () => Promise.resolve({ monitors: [], authorities: null }),
     channels: () => Promise.reject(new Error('this test opens no channel')),
     interrupted: new AbortController().signal,
     wide: false,

@@ -28,15 +28,22 @@ describe('rights', () => {
 
   it('an operator does not act as a scheduler, nor on a host what goes through a monitor', () => {
     const not = RIGHTS.filter((right) => !rightsOf('operator').includes(right));
-    expect(not).toEqual(['relay', 'start', 'tickets']);
+    expect(not).toEqual(['relay', 'start', 'tickets', 'join']);
   });
 
   it('who reaches a server without credentials counts as trusted', () => {
     expect(RIGHTS.every((right) => mayUse(null, right))).toBe(true);
   });
 
+  it('who was invited may join, which nobody else may, and nothing else', () => {
+    const invited = { role: 'invited', id: 'i', host: 'h' } as const;
+    expect(RIGHTS.filter((right) => mayUse(invited, right))).toEqual(['join']);
+    expect(holdersOf('join')).toEqual([]);
+  });
+
   it('each right has somebody', () => {
-    for (const right of RIGHTS) expect(holdersOf(right).length).toBeGreaterThan(0);
+    for (const right of RIGHTS.filter((one) => one !== 'join'))
+      expect(holdersOf(right).length).toBeGreaterThan(0);
     expect(IDENTITY_ROLES.length).toBe(6);
   });
 

@@ -1,0 +1,33 @@
+import { nameOfCaller } from '../../src/core/access/access.ts';
+import type { Route } from '../../src/ports/http.ts';
+import { readInvitationRequest, readJoinRequest } from '../../src/wire/join/join-requests.ts';
+import { refuse } from '../refusals.ts';
+import type { MonitorState } from './monitor-state.ts';
+
+export function joinRoutes(state: MonitorState): Route[] {
+  return [
+    {
+      method: 'POST',
+      path: '/v1/invitations',
+      right: 'invite',
+      handle: async ({ body, peer }) => ({
+        status: 201,
+        headers: { 'cache-control': 'no-store' },
+        body: await state.invitations.create(readInvitationRequest(body), nameOfCaller(peer)),
+      }),
+    },
+    {
+      method: 'POST',
+      path: '/v1/join',
+      right: 'join',
+      handle: async ({ body, peer, signal }) => {
+        const request = readJoinRequest(body);
+        if (peer?.role !== 'invited')
+          throw refuse(403, 'not-invited', 'only a machine that shows an invitation joins', {
+            hint: 'moorage host join TOKEN --data FOLDER',
+          });
+        return { status: 200, body: await state.invitations.join(peer.id, request, signal) };
+      },
+    },
+  ];
+}

@@ -1,0 +1,27 @@
+/**
+ * How machines become hosts: this file is the monitor's API about them, `join-requests.ts` reads its bodies, and
+ * `joined-file.ts` is what a host keeps of it.
+ *
+ *   POST /v1/invitations   InvitationRequest → NewInvitation, the only answer with what the machine shows
+ *   POST /v1/join          KeyRequest → JoinAnswer; the machine shows its invitation, and asks until it is answered
+ */
+import type { Invitation, KeyRequest, SignedBundle } from '../../core/access/invitation.ts';
+
+export interface InvitationRequest {
+  readonly host: string;
+  /** The addresses and names at which it will serve. */
+  readonly hosts: readonly string[];
+  readonly ttlMs: number;
+}
+
+/** An invitation without what it takes to use it. */
+export interface NewInvitation extends Pick<Invitation, 'id' | 'host' | 'hosts' | 'createdBy' | 'endsAtMs'> {
+  /** What the machine shows. */
+  readonly shown: string;
+}
+
+export type JoinRequest = KeyRequest;
+
+/** `waiting`: the key is on record, and nobody has signed its certificate yet. */
+export type JoinAnswer =
+  { readonly state: 'waiting' } | { readonly state: 'answered'; readonly answer: SignedBundle };
