@@ -148,12 +148,12 @@ interface Found {
 }
 
 function gone(): Error {
-  return refuse(409, 'invitation-gone', 'this invitation is no longer on record', AGAIN);
+  return refuse(403, 'invitation-gone', 'this invitation is no longer on record', AGAIN);
 }
 
 function ended({ host, endsAtMs }: Invitation): Error {
   return refuse(
-    409,
+    403,
     'invitation-ended',
     `this token for ${host} ended at ${new Date(endsAtMs).toISOString()}`,
     AGAIN,
@@ -162,7 +162,7 @@ function ended({ host, endsAtMs }: Invitation): Error {
 
 function used({ host, asked }: Invitation): Error {
   return refuse(
-    409,
+    403,
     'invitation-used',
     `this token was used for ${host} at ${new Date(asked?.atMs ?? 0).toISOString()}, with another key; it gives one certificate`,
     {

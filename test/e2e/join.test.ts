@@ -48,11 +48,9 @@ it('S4.13 a machine joins with a token, and runs a task', async () => {
   const agent = startCli(['agent', '--data', 'data', '--stop-tasks-on-exit'], { cwd: machine.path });
   processes.push(agent);
   await agent.says('"ready":true');
-  const job = {
-    ...{ name: 'there', type: 'batch', command: ['sh', '-c', 'echo "by $MOORAGE_HOST"'] },
-    constraints: ['host == joined'],
-  };
-  const run = await runCli(['run', '-'], { cwd: folder.path, input: JSON.stringify(job) });
+  const run = await asOperator(
+    ...['run', '--constraint', 'host.id == joined', '--', 'sh', '-c', 'echo "by $MOORAGE_HOST"'],
+  );
   expect([run.code, run.stdout], run.stderr).toEqual([0, 'by joined\n']);
   expect((await asOperator('audit', '--target', 'joined')).stdout).toMatch(
     /invite[\s\S]*invitation\/\w+ +join/,
