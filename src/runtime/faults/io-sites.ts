@@ -235,6 +235,9 @@ monitor/store/store.ts upkeep.defragment monitor:database
 monitor/store/store.ts upkeep.disarm monitor:database
 monitor/store/store.ts upkeep.measure*3 monitor:database
 monitor/tokens/held-tokens.ts store.read monitor:tokens
+monitor/tokens/invitations.ts store.attempt*2 monitor:invitations
+monitor/tokens/invitations.ts store.list monitor:invitations
+monitor/tokens/invitations.ts store.read monitor:invitations
 monitor/tokens/tokens.ts store.attempt monitor:tokens
 monitor/tokens/tokens.ts store.list monitor:tokens
 monitor/tokens/tokens.ts store.read monitor:tokens
@@ -323,9 +326,11 @@ monitor GET /version
 monitor POST /v1/allocations/:id/exec
 monitor POST /v1/allocations/:id/signal
 monitor POST /v1/hosts/:host/eligibility
+monitor POST /v1/invitations
 monitor POST /v1/jobs
 monitor POST /v1/jobs/:namespace/:job/stop
 monitor POST /v1/jobs/bulk
+monitor POST /v1/join
 monitor POST /v1/runs
 monitor POST /v1/tokens
 monitor PUT /v1/pauses/:what
