@@ -1,8 +1,7 @@
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
-import type { AgentOptions } from '../../host-agent/main.ts';
 import { builtFile } from '../../src/adapters/system/package-files.ts';
-import type { WorkerReady, WorkerUsage } from './host-worker.ts';
+import type { WorkerOptions, WorkerReady, WorkerUsage } from './host-worker.ts';
 
 /** A host-agent that can be killed and started again on the same folder. */
 export interface AgentProcess extends WorkerReady {
@@ -18,13 +17,16 @@ export interface WorkerProgram {
   readonly argv: readonly string[];
   /** Path of the compiled shim; empty: found in the build. */
   readonly shim: string;
-  /** Options of the agent. */
-  readonly more?: Partial<AgentOptions>;
+  readonly more?: WorkerOptions;
 }
+
+/** More than any run asks for: none waits for another to end. */
+export const ROOMY: WorkerOptions = { capacity: { cpuMilli: 1_000_000, memoryMib: 1_000_000 } };
 
 export const BUILT: WorkerProgram = {
   argv: [builtFile('bench/host/host-worker.js')],
   shim: '',
+  more: ROOMY,
 };
 
 /** An agent that is under way, or serves. */

@@ -20,6 +20,11 @@ export interface WorkerReady {
   readonly openMs: number;
 }
 
+export interface WorkerOptions extends Partial<AgentOptions> {
+  /** The user and group that it becomes once it has read its program. */
+  readonly runAs?: number;
+}
+
 export interface WorkerUsage {
   /** The event loop did something, or waited for a processor to do it. */
   readonly busyMs: number;
@@ -33,6 +38,12 @@ export interface WorkerUsage {
 }
 
 const [stateFolder = '', shim = '', more = '{}'] = process.argv.slice(2);
+const { runAs, ...options } = JSON.parse(more) as WorkerOptions;
+if (runAs !== undefined) {
+  process.setgroups?.([]);
+  process.setgid?.(runAs);
+  process.setuid?.(runAs);
+}
 const startMs = performance.now();
 const agent = await runAgent({
   cell: 'bench',
@@ -43,10 +54,9 @@ const agent = await runAgent({
   log: silentLog,
   stateFolder,
   requireTickets: false,
-  capacity: { cpuMilli: 1_000_000, memoryMib: 1_000_000 },
   store: new MemoryCellStore({ clock: systemClock }),
   ...(shim === '' ? {} : { shim: { kind: 'native', path: shim } }),
-  ...(JSON.parse(more) as Partial<AgentOptions>),
+  ...options,
 });
 const ready: WorkerReady = {
   address: agent.address,

@@ -47,7 +47,7 @@ test('of several runs those that were over are kept, and the same command goes o
   using folder = testFolder();
   const file = workload(folder.path);
   // The second takes seconds: it is not over when the signal comes, on a busy machine either.
-  const designs = ['--designs', 'multi-path,shared-state', '--threads', '1', '--hours', '400'];
+  const designs = ['--designs', 'multi-path,shared-state', '--threads', '1', '--hours', '100'];
   const args = ['sim', 'compare', file, ...designs];
   const first = startCli(args, { cwd: folder.path });
   await first.says('1/2  multi-path');

@@ -1,15 +1,12 @@
-import { dirname, join, resolve } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { afterAll, expect, it } from 'vitest';
 import { killAgents } from '../../bench/host/soak/agent-kills.ts';
-import { beginAgentProcess } from '../../bench/host/host-process.ts';
+import { beginAgentProcess, ROOMY } from '../../bench/host/host-process.ts';
 import { describeNeeding, firstMissing, program } from '../support/needs.ts';
-import { buildShim, stateFolder } from '../support/real-host.ts';
+import { BUILT_AGENT, buildShim, stateFolder } from '../support/real-host.ts';
 
-const root = resolve(dirname(fileURLToPath(import.meta.url)), '..', '..');
 const tools = stateFolder();
 const shim = buildShim(tools.path);
-const KILLS = 20;
+const KILLS = 10;
 const LIFE = { linesPerLife: 1_000, signalsPerLife: 30 };
 
 afterAll(() => tools[Symbol.dispose]());
@@ -23,8 +20,7 @@ describeNeeding(
       // Another one each time, and told, so that it can be had again.
       const seed = Date.now() % 1_000_000;
       process.stdout.write(`agent kills: seed ${String(seed)}\n`);
-      // The built one: loading its sources would take longer than all else together.
-      const worker = { argv: [join(root, 'dist', 'bench', 'host', 'host-worker.js')], shim: shim ?? '' };
+      const worker = { argv: [BUILT_AGENT], shim: shim ?? '', more: ROOMY };
       const begin = () => beginAgentProcess(folder.path, worker);
       const found = await killAgents({ kills: KILLS, seed, begin, ...LIFE }, folder.path);
       const { signalsSent, commands, lines } = found;

@@ -73,7 +73,7 @@ describeNeeding(
         expect(ends.exact).toBeGreaterThan(0);
         expect(ends.lost).toBeGreaterThan(0);
         await client.remove(agent.address, whole.allocation.id, 'remove');
-        const left = await untilClean(folder.path, (one) => /agent-child|--spawner/.test(one));
+        const left = await untilClean(folder.path, (one) => /host-worker|--spawner/.test(one));
         expect(left).toEqual([]);
         await agent.end('SIGTERM');
         expect(await untilClean(folder.path, () => false)).toEqual([]);
@@ -99,7 +99,7 @@ describeNeeding(
           expect(linesOf(witness)).toEqual(['run']);
           await client.remove(agent.address, id, 'remove');
         }
-        const left = await untilClean(folder.path, (one) => /agent-child|--spawner/.test(one));
+        const left = await untilClean(folder.path, (one) => /host-worker|--spawner/.test(one));
         expect(left).toEqual([]);
         await agent.end('SIGTERM');
         expect(await untilClean(folder.path, () => false)).toEqual([]);

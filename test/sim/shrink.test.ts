@@ -1,6 +1,3 @@
-import { execFile } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { MUTANTS } from '../../sim/mutants/mutants.ts';
 import { suiteOptions } from '../../sim/suite/suite.ts';
@@ -12,8 +9,7 @@ import { failureOf } from '../../sim/world/failure.ts';
 import { planOf } from '../../sim/world/plan.ts';
 import { runWorld } from '../../sim/world/run-world.ts';
 import type { Request } from '../../sim/actor/client.ts';
-
-const pathOf = (name: string): string => fileURLToPath(new URL(name, import.meta.url));
+import { runBundled } from '../support/bundled.ts';
 
 /** What `shrink-child.ts` prints. */
 interface ShrunkElsewhere {
@@ -50,18 +46,11 @@ describe('a plan', () => {
 
   it('S4 a run that breaks an invariant through a planted bug shrinks to what the bug needs', async () => {
     const [name, theme, seed] = ['restarts-what-it-recovers', 'crash', 1] as const;
-    const child = await promisify(execFile)(process.execPath, [
-      ...[
-        '--import',
-        pathOf('../support/ts-hook.mjs'),
-        pathOf('./shrink-child.ts'),
-        name,
-        theme,
-        String(seed),
-      ],
-    ]);
-    const { failure, again, faultPlan, requests } = JSON.parse(child.stdout) as ShrunkElsewhere;
-    expect(MUTANTS.find((mutant) => mutant.name === name)?.breaks).toContain(failure.invariant);
+    const mutant = MUTANTS.find((one) => one.name === name);
+    expect(mutant).toBeDefined();
+    const found = await runBundled('test/sim/shrink-child', [theme, String(seed)], [mutant!]);
+    const { failure, again, faultPlan, requests } = JSON.parse(found) as ShrunkElsewhere;
+    expect(mutant?.breaks).toContain(failure.invariant);
     // What is left is a run of its own, that fails so whenever it is made; of its faults none can go.
     expect(again.map((one) => one?.invariant)).toEqual([failure.invariant, failure.invariant]);
     const options = suiteOptions(theme, seed);

@@ -1,12 +1,13 @@
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { chmodSync, copyFileSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
-import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { afterAll } from 'vitest';
 import type { ShimProgram } from '../../src/adapters/processes/processes.ts';
-import type { AgentOptions } from '../../host-agent/main.ts';
+import type { AgentProcess } from '../../bench/host/host-process.ts';
+import { startAgentProcess } from '../../bench/host/host-process.ts';
+import type { WorkerOptions } from '../../bench/host/host-worker.ts';
 import { undiciClient } from '../../src/adapters/http/client.ts';
 import { HostClient } from '../../src/clients/host-client.ts';
 import type { AllocationReport } from '../../src/core/host/report.ts';
@@ -64,51 +65,23 @@ export function openFolder(): TestFolder {
   return { path, [Symbol.dispose]: () => rmSync(path, { recursive: true, force: true, maxRetries: 10 }) };
 }
 
-export interface AgentChild {
-  readonly address: string;
-  readonly incarnation: number;
-  readonly pid: number;
-  /** Ends it with the signal. Resolves when it is gone. */
-  end(signal: 'SIGKILL' | 'SIGTERM'): Promise<void>;
-}
+export type AgentChild = AgentProcess;
+
+/** The built one: to load its sources takes ten times the processor. */
+export const BUILT_AGENT = join(root, 'dist', 'bench', 'host', 'host-worker.js');
 
 /**
- * A host-agent in a process of its own.
+ * A host-agent in a process of its own, as built, that asks for no tickets and keeps small logs.
  * @param options `runAs`: the user and group that it becomes once it has read its program
  * @throws with what it said when it does not come up
  */
-export async function startAgentChild(
+export function startAgentChild(
   folder: string,
   shim: string,
-  options: Partial<AgentOptions> & { readonly runAs?: number } = {},
+  options: WorkerOptions = {},
 ): Promise<AgentChild> {
-  const entry = join(root, 'test', 'support', 'agent-child.ts');
-  const args = ['--import', hook, entry, folder, shim, JSON.stringify(options)];
-  const child = spawn(process.execPath, args, {
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  const gone = new Promise<void>((finish) => child.once('exit', () => finish()));
-  const ready = await readyLine(child);
-  return {
-    ...ready,
-    pid: child.pid ?? 0,
-    end: async (signal) => {
-      child.kill(signal);
-      await gone;
-    },
-  };
-}
-
-function readyLine(child: ChildProcess): Promise<{ address: string; incarnation: number }> {
-  let said = '';
-  child.stderr?.on('data', (chunk: Buffer) => (said += chunk.toString()));
-  return new Promise((done, fail) => {
-    child.once('exit', () => fail(new Error(`the agent did not come up: ${said}`)));
-    if (child.stdout === null) return;
-    createInterface({ input: child.stdout }).once('line', (line) =>
-      done(JSON.parse(line) as { address: string; incarnation: number }),
-    );
-  });
+  const more = { settings: { logBounds: { segmentBytes: 64 * 1024, segmentsMax: 64 } }, ...options };
+  return startAgentProcess(folder, { argv: [BUILT_AGENT], shim, more });
 }
 
 /** Asks until the report satisfies the test. Bounded by the test's own deadline. */

@@ -1,13 +1,11 @@
 import { mkdirSync, readdirSync } from 'node:fs';
-import { dirname, join, resolve } from 'node:path';
-import { fileURLToPath, pathToFileURL } from 'node:url';
-import { hostClient, openFolder, stateFolder } from '../real-host.ts';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { BUILT_AGENT, hostClient, openFolder, stateFolder } from '../real-host.ts';
 import type { Armament } from './lives.ts';
 import { Lives } from './lives.ts';
 import { untilClean } from './remains.ts';
 import { Scenario } from './scenario.ts';
-
-const root = resolve(dirname(fileURLToPath(import.meta.url)), '..', '..', '..');
 
 /** One agent's chain of lives: each point once, at the first time that it is reached after another. */
 export interface Lane {
@@ -47,11 +45,10 @@ export async function runLane(lane: Lane, shim: string): Promise<LaneReport> {
     artifactSources: [`${pathToFileURL(open.path).href}/`],
     rounds: { leaksMs: LEAKS_MS, diskMs: 50, recordTimeMs: 100, rescanMs: 1_000 },
   };
-  const worker = join(root, 'dist', 'bench', 'host', 'host-worker.js');
   const lives = new Lives({
     stateFolder: state.path,
     folder: own.path,
-    argv: [worker, state.path, '', JSON.stringify(more)],
+    argv: [BUILT_AGENT, state.path, '', JSON.stringify(more)],
     // Each point ends one, or the start of one.
     livesMax: lane.points.length + 10,
   });
