@@ -14,7 +14,7 @@ import { openFolder } from '../support/real-host.ts';
 
 const ALLOWED = 4;
 const RUNS = 24;
-const KILLS = 4;
+const KILLS = 2;
 /** Between two looks at what tasks wrote. */
 const LOOK_MS = 50;
 
