@@ -51,7 +51,9 @@ describeNeeding(
       'S2.3 I13 I21 I22 I23 I29 loses no task, starts none twice, knows each end exactly, and leaves nothing behind',
       async () => {
         expect(points.length, `MOORAGE_CRASH_MATRIX=${ASKED} names no part`).toBeGreaterThan(0);
-        process.stdout.write(`crash matrix: MOORAGE_CRASH_MATRIX=${ASKED}, ${String(points.length)} points\n`);
+        process.stdout.write(
+          `crash matrix: MOORAGE_CRASH_MATRIX=${ASKED}, ${String(points.length)} points\n`,
+        );
         const met = { kill: new Set<string>(), throw: new Set<string>() };
         const wrong: string[] = [];
         await inTurns(ALL ? OFTEN : ONCE, async (plan, index) => {

@@ -8,12 +8,12 @@ import { PROJECT_ROOT } from './cli.ts';
 
 /** What `scripts/build.mjs` offers of it. */
 interface Build {
-  bundle(what: {
+  readonly bundle: (what: {
     readonly entries: readonly string[];
     readonly dir: string;
     readonly chunks: string;
     readonly replaced: ReadonlyMap<string, string>;
-  }): Promise<unknown>;
+  }) => Promise<unknown>;
 }
 
 /** A change of one source file. */
