@@ -8,6 +8,8 @@
  * 3. Whoever holds the authority's key answers (`cli/operator/sign.ts`); the machine keeps what comes in its
  *    `joined-folder.ts`, which its agent reads from then on.
  * 4. `renewal.ts`: the agent takes its renewed certificate from the store.
+ *
+ * Where there is no cell yet, `bare.ts` waits on the machine for whoever makes one (`cli/bootstrap`).
  */
 import { readFileSync } from 'node:fs';
 import { bearerOf } from '../../src/adapters/pki/bearer.ts';
@@ -54,7 +56,7 @@ export async function joinCell(context: Context, written: string, flags: JoinFla
   const signed = await answered(context, token, { authority, key, waitMs: waiting.value });
   const bundle = checked(signed, authority, key, token);
   const listen = flags.listen ?? usualListen(bundle);
-  await inData(flags.data, () => folder.write(bundle, key, listen));
+  await inData(flags.data, () => folder.write(bundle, key, { listen }));
   context.terminal.out(`moorage agent --data ${flags.data}\n`);
   context.terminal.err(
     `host ${bundle.id} of cell ${bundle.cell}; its agent will listen on ${listen}. Next, as root: the line above\n`,

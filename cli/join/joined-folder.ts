@@ -1,5 +1,5 @@
 import { generateKeyPairSync } from 'node:crypto';
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { errorCodeOf } from '../../src/adapters/adapters.ts';
@@ -19,6 +19,8 @@ import { CliError, EXIT } from '../command/exit.ts';
  *     joined/credentials/    its certificate and key, and whom to trust
  *     joined/keys/           the arbiters' keys that it pins
  *     joined/key.pem         its key, until there is a certificate for it
+ *     joined/roles/<role>-<id>/   the same for each role of the cell that runs here as a task
+ *     joined/bare/           of a machine that waits for its cell: by what it is known until then
  */
 export class JoinedFolder {
   readonly #path: string;
@@ -48,12 +50,33 @@ export class JoinedFolder {
     }
   }
 
+  get bare(): string {
+    return join(this.#path, 'bare');
+  }
+
+  /** @param holder `<role>-<id>` */
+  role(holder: string): string {
+    return join(this.#path, 'roles', holder);
+  }
+
+  /** Those of the roles that run here. */
+  roles(): readonly string[] {
+    try {
+      return readdirSync(join(this.#path, 'roles')).map((holder) => this.role(holder));
+    } catch (error) {
+      if (errorCodeOf(error) === 'ENOENT') return [];
+      throw error;
+    }
+  }
+
   /**
    * The key that the machine asks with: made once, so that who was interrupted asks again with the same.
+   * @param holder of a role; absent: of the agent
    * @returns as PEM
    */
-  async key(): Promise<string> {
-    const file = join(this.#path, 'key.pem');
+  async key(holder?: string): Promise<string> {
+    const folder = holder === undefined ? this.#path : this.role(holder);
+    const file = join(folder, 'key.pem');
     try {
       return readFileSync(file, 'utf8');
     } catch (error) {
@@ -61,19 +84,37 @@ export class JoinedFolder {
     }
     const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
     const text = privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
-    makeFolder(this.#path, 0o700);
+    makeFolder(folder, 0o700);
     await writeWhole(file, text);
     return text;
   }
 
+  /** Credentials of a role that will run here. */
+  async writeRole({ role, id, authorities, certificate }: Bundle): Promise<void> {
+    const holder = `${role}-${id}`;
+    const key = await this.key(holder);
+    await writeCredentials(this.role(holder), authorities, `${key}${certificate}`);
+  }
+
+  /** For the arbiters that will run here: it signs tickets. */
+  async writeArbiterSecret(text: string): Promise<void> {
+    makeFolder(this.keys, 0o700);
+    await writeWhole(join(this.keys, 'arbiter.secret'), text);
+  }
+
   /** `host.json` last: it is what makes the host one of the cell. */
-  async write(bundle: Bundle, key: string, listen: string): Promise<void> {
-    for (const folder of [this.credentials, this.keys]) makeFolder(folder, 0o700);
-    await writeWhole(join(this.credentials, CREDENTIAL_FILES.authorities), bundle.authorities);
-    await writeWhole(join(this.credentials, CREDENTIAL_FILES.identity), `${key}${bundle.certificate}`);
+  async write(bundle: Bundle, key: string, more: Pick<JoinedHost, 'listen' | 'allow'>): Promise<void> {
+    await writeCredentials(this.credentials, bundle.authorities, `${key}${bundle.certificate}`);
+    makeFolder(this.keys, 0o700);
     await writeWhole(join(this.keys, 'arbiters.public'), bundle.pinnedKeys);
     const { cell, id, etcd } = bundle;
-    await writeWhole(join(this.#path, 'host.json'), joinedFile.encode({ cell, id, etcd, listen }));
+    await writeWhole(join(this.#path, 'host.json'), joinedFile.encode({ cell, id, etcd, ...more }));
     await rm(join(this.#path, 'key.pem'), { force: true });
   }
+}
+
+async function writeCredentials(folder: string, authorities: string, identity: string): Promise<void> {
+  makeFolder(folder, 0o700);
+  await writeWhole(join(folder, CREDENTIAL_FILES.authorities), authorities);
+  await writeWhole(join(folder, CREDENTIAL_FILES.identity), identity);
 }

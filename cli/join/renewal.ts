@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { X509Certificate } from 'node:crypto';
 import { EtcdCellStore } from '../../src/adapters/etcd/etcd.ts';
 import { isOfKey, openBundle } from '../../src/adapters/pki/bundle.ts';
+import { identityOf } from '../../src/adapters/pki/certified.ts';
 import type { Credentials } from '../../src/adapters/pki/credentials.ts';
 import { CREDENTIAL_FILES } from '../../src/adapters/pki/pki.ts';
 import { writeWhole } from '../../src/adapters/disk/write-whole.ts';
@@ -25,11 +26,16 @@ export function renewalLookMs(lifeMs: number): number {
 }
 
 /**
- * Looks in the store, for as long as the role runs, whether its certificate was renewed, and puts the new one into its
- * credentials folder: whoever reads that takes it from there.
+ * Looks in the store, for as long as the agent runs, whether its certificate was renewed, or one of the roles that run on its
+ * host, and puts the new one into the credentials folder: whoever reads that takes it from there.
+ * @param roles folders of the roles
  * @returns ends it
  */
-export function followRenewals(credentials: Credentials, etcd: readonly string[], log: Log): () => void {
+export function followRenewals(
+  credentials: Credentials,
+  roles: readonly string[],
+  { etcd, log }: { readonly etcd: readonly string[]; readonly log: Log },
+): () => void {
   let timer: NodeJS.Timeout | null = null;
   const again = (): void => {
     const { notAfter, notBefore } = timesOf(credentials.now.certificate);
@@ -37,8 +43,8 @@ export function followRenewals(credentials: Credentials, etcd: readonly string[]
   };
   const look = async (): Promise<void> => {
     try {
-      const signed = await renewalOf(credentials, etcd);
-      if (signed !== null && (await takeRenewal(credentials.folder, signed))) credentials.reload();
+      await takeRenewals(credentials, roles, etcd);
+      credentials.reload();
     } catch (error) {
       log.warn({ error }, 'whether the certificate was renewed cannot be said');
     }
@@ -51,17 +57,25 @@ export function followRenewals(credentials: Credentials, etcd: readonly string[]
   };
 }
 
-async function renewalOf(credentials: Credentials, etcd: readonly string[]): Promise<SignedBundle | null> {
-  const { cell, role, id } = credentials.identity;
-  const key = cellKeys(cell).certificate(role, id);
+/** Those of all folders, with one question. */
+async function takeRenewals(
+  credentials: Credentials,
+  roles: readonly string[],
+  etcd: readonly string[],
+): Promise<void> {
+  const folders = new Map<string, string>();
+  for (const folder of [credentials.folder, ...roles]) {
+    const identity = identityOf(new X509Certificate(readFileSync(join(folder, CREDENTIAL_FILES.identity))));
+    if (identity !== null)
+      folders.set(cellKeys(identity.cell).certificate(identity.role, identity.id), folder);
+  }
   const store = new EtcdCellStore({ endpoints: etcd, credentials, clock: systemClock, log: silentLog });
   try {
-    const entry = (await store.read([key])).entries.get(key);
-    return entry === undefined ? null : signedBundleCodec.decode(entry.value);
+    for (const [key, { value }] of (await store.read([...folders.keys()])).entries)
+      await takeRenewal(folders.get(key) ?? '', signedBundleCodec.decode(value));
   } catch (error) {
-    // An older cell has no such right; another time the store will answer.
-    if (error instanceof StoreError) return null;
-    throw error;
+    // Another time the store will answer.
+    if (!(error instanceof StoreError)) throw error;
   } finally {
     await store.close();
   }

@@ -17,14 +17,19 @@ export interface CellStoreReach {
 
 /**
  * Makes the users of the cell's store, and the cell itself where the store holds none: its roles may not.
+ * @param incarnation of a new cell; absent: any
  * @throws StoreError, SchemaError
  */
-export async function secureCellStore(reach: CellStoreReach, nowMs: number): Promise<SecuredStore> {
+export async function secureCellStore(
+  reach: CellStoreReach,
+  nowMs: number,
+  incarnation?: string,
+): Promise<SecuredStore> {
   const { endpoints, cell, credentials } = reach;
   const secured = await secureStore({ endpoints, credentials }, storeAreas(cellKeys(cell)));
   const store = new EtcdCellStore({ endpoints, credentials, clock: systemClock, log: silentLog });
   try {
-    await openMeta(store, cellKeys(cell), { nowMs, makeUuid: randomUUID });
+    await openMeta(store, cellKeys(cell), { nowMs, makeUuid: () => incarnation ?? randomUUID() });
   } finally {
     await store.close();
   }

@@ -4,11 +4,13 @@ import { OCI_RUNTIMES } from '../../host-agent/drivers/oci-runtime.ts';
 import type { UserRange } from '../../host-agent/leases/task-users.ts';
 import type { AgentOptions } from '../../host-agent/main.ts';
 import { runAgent, verifierOf } from '../../host-agent/main.ts';
+import { pinoLog } from '../../src/adapters/telemetry/telemetry.ts';
+import { ID_RULE, isId } from '../../src/core/cell/ids.ts';
 import type { Allowance } from '../../src/core/host/allowances.ts';
 import { ALLOWANCES } from '../../src/core/host/allowances.ts';
 import { readDuration } from '../../src/wire/values/units.ts';
 import type { Context } from '../command/context.ts';
-import { usageError } from '../command/exit.ts';
+import { EXIT, usageError } from '../command/exit.ts';
 import { JoinedFolder } from '../join/joined-folder.ts';
 import { followRenewals } from '../join/renewal.ts';
 import { readAddresses } from './addresses.ts';
@@ -18,9 +20,11 @@ import type { RoleFlags } from './options.ts';
 import {
   DEFAULT_CELL,
   DEFAULT_LISTEN,
+  defaultId,
   pinnedKeys,
   readAmount,
   readAttributes,
+  readListen,
   readPorts,
   roleBasics,
 } from './options.ts';
@@ -42,9 +46,11 @@ export interface AgentFlags extends RoleFlags, AmountFlags {
   readonly taskUids?: string;
   readonly allow: readonly string[];
   readonly stopTasksOnExit?: boolean;
+  readonly bare?: boolean;
 }
 
-export function serveAgent(context: Context, written: AgentFlags): Promise<number> {
+export async function serveAgent(context: Context, written: AgentFlags): Promise<number> {
+  if (written.bare === true && !(await becomesHost(context, written))) return EXIT.ok;
   const { flags, hasJoined } = asJoined(written);
   if (flags.data === undefined)
     throw usageError(
@@ -80,10 +86,30 @@ export function serveAgent(context: Context, written: AgentFlags): Promise<numbe
   const start = async (): Promise<RunningRole> => {
     const agent = await runAgent(options);
     if (!hasJoined || credentials === undefined) return agent;
-    const end = followRenewals(credentials, basics.etcd, basics.log);
+    const end = followRenewals(credentials, new JoinedFolder(stateFolder).roles(), basics);
     return { ...agent, stop: () => agent.stop().finally(end) };
   };
   return serveRole(context, basics, { needsStore: false, check, start });
+}
+
+/** @returns false: it was told to end */
+async function becomesHost(
+  context: Context,
+  { data, id, listen, logLevel, logFile }: AgentFlags,
+): Promise<boolean> {
+  if (data === undefined || listen === DEFAULT_LISTEN)
+    throw usageError(
+      'say where the machine listens: --data FOLDER --listen ADDRESS:7403',
+      'moorage agent --bare --help',
+    );
+  if (new JoinedFolder(data).read() !== null) return true;
+  const host = id ?? defaultId('agent');
+  if (!isId(host)) throw usageError(`--id ${host}: ${ID_RULE}`, 'moorage agent --help');
+  const file = logFile === undefined ? {} : { file: logFile };
+  const log = pinoLog({ component: 'agent', id: host, level: logLevel, ...file });
+  context.endInOrder();
+  const { untilAdopted } = await import('../join/bare.ts');
+  return untilAdopted(context, { id: host, data, listen: readListen(listen), log });
 }
 
 /** What `moorage host join` left in the data folder holds where a flag says nothing else. */
@@ -98,6 +124,7 @@ function asJoined(flags: AgentFlags): { readonly flags: AgentFlags; readonly has
     listen: listen === DEFAULT_LISTEN ? joined.listen : listen,
     etcd: etcd.length === 0 ? joined.etcd : etcd,
     credentials: flags.credentials ?? folder.credentials,
+    allow: flags.allow.length === 0 ? (joined.allow ?? []) : flags.allow,
   };
   return { flags: own, hasJoined: own.credentials === folder.credentials };
 }

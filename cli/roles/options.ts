@@ -111,7 +111,7 @@ function certifiedAs(folder: string, component: string): Identity {
 }
 
 /** An agent is its host; of other roles several may run on one host. */
-function defaultId(component: string): string {
+export function defaultId(component: string): string {
   const host = hostname()
     .toLowerCase()
     .replaceAll(/[^a-z0-9-]/g, '-')

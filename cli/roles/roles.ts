@@ -60,6 +60,7 @@ export function addRoleVerbs(program: Command, { run }: ProgramInput): void {
       'users of this host for tasks, one for each allocation (default: a range far up)',
     )
     .option('--allow <what>', 'what tasks may ask beyond being strangers; may be repeated', collect, [])
+    .option('--bare', 'wait until "moorage bootstrap" makes this machine a host; prints the token for it')
     .option('--stop-tasks-on-exit', 'tasks end with the agent; without it they run on')
     .action((flags: AgentFlags) =>
       run({}, async (context) => (await import('./agent.ts')).serveAgent(context, flags)),

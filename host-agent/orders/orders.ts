@@ -107,8 +107,8 @@ async function lease({ leases, table }: AgentContext, { allocation }: StartReque
   }
 }
 
-function checkPolicy(context: AgentContext, { launch: ordered }: StartRequest): void {
-  const forbidden = forbiddenIn(ordered, context.host());
+function checkPolicy(context: AgentContext, { allocation, launch: ordered }: StartRequest): void {
+  const forbidden = forbiddenIn(ordered, allocation.namespace, context.host());
   if (forbidden === null) return;
   throw refusal(
     'not-allowed',

@@ -17,13 +17,17 @@ export function policyAttributes(
   return Object.fromEntries(
     ALLOWANCES.map((one) => [
       allowanceAttribute(one),
-      String(allow.includes(one) || (one === 'agent-user' && !user)),
+      String(allow.includes(one) || (one !== 'host-network' && !user)),
     ]),
   );
 }
 
 /** @returns what a task asks and this host does not allow; null when it allows all */
-export function forbiddenIn(launch: Launch, { attributes }: Pick<Host, 'attributes'>): Allowance | null {
-  const needed = neededBy(Object.values(launch.tasks));
+export function forbiddenIn(
+  launch: Launch,
+  namespace: string,
+  { attributes }: Pick<Host, 'attributes'>,
+): Allowance | null {
+  const needed = neededBy(Object.values(launch.tasks), namespace);
   return needed.find((one) => attributes[allowanceAttribute(one)] === 'false') ?? null;
 }

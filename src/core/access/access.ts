@@ -7,7 +7,8 @@
 import type { Identity, IdentityRole } from './identity.ts';
 import type { Invited } from './invitation.ts';
 import type { Person, Scope } from './person.ts';
-import { includesScope, SCOPES } from './person.ts';
+import { SYSTEM_NAMESPACE } from '../cell/ids.ts';
+import { includesScope, isOfCell, SCOPES } from './person.ts';
 
 /** Who is at the other end, by its certificate, its token or its invitation. */
 export type Caller = Identity | Person | Invited;
@@ -78,7 +79,9 @@ export function holdersOf(right: Right): readonly (IdentityRole | Scope)[] {
 
 /** Whether the caller may know of what lies in the namespace. */
 export function sees(peer: Caller | null, namespace: string): boolean {
-  return peer?.role !== 'person' || (peer.namespaces?.includes(namespace) ?? true);
+  if (peer?.role !== 'person') return true;
+  if (namespace === SYSTEM_NAMESPACE) return isOfCell(peer.scope);
+  return peer.namespaces?.includes(namespace) ?? true;
 }
 
 /** What records say of who did something. */

@@ -73,7 +73,7 @@ export const FINGERPRINTS_MAX = 4;
 export const JOIN_ADDRESSES_MAX = 16;
 
 /** By which each kind of text is known wherever it turns up. */
-const [SHOWN, CARRIED] = ['moorage-invitation', 'moorage-join'];
+const [SHOWN, CARRIED, BARE] = ['moorage-invitation', 'moorage-join', 'moorage-bare'];
 const SECRET = /^[0-9a-f]{64}$/;
 /** SHA-256 of a certificate, as Node and openssl write it. */
 const FINGERPRINT = /^[0-9A-F]{2}(?::[0-9A-F]{2}){31}$/;
@@ -100,16 +100,36 @@ export interface JoinToken {
 }
 
 /** One word, without white space: `moorage-join.<host>.<fingerprints>.<id>.<secret>.<monitors>`. */
-export function joinTokenText({ host, monitors, fingerprints, shown }: JoinToken): string {
-  const prints = fingerprints.map((print) => print.replaceAll(':', '')).join('+');
-  const [, id = '', secret = ''] = shown.split('.');
-  return [CARRIED, host, prints, id, secret, monitors.join('+')].join('.');
+export function joinTokenText(token: JoinToken): string {
+  return carriedText(CARRIED, token);
 }
 
 /** @returns null when it is none */
 export function readJoinToken(text: string): JoinToken | null {
+  return readCarried(CARRIED, text);
+}
+
+/** The other way round: with what whoever makes a cell comes to a machine that waits to be a part of one. */
+export type BareToken = JoinToken;
+
+export function bareTokenText(token: BareToken): string {
+  return carriedText(BARE, token);
+}
+
+/** @returns null when it is none */
+export function readBareToken(text: string): BareToken | null {
+  return readCarried(BARE, text);
+}
+
+function carriedText(word: string, { host, monitors, fingerprints, shown }: JoinToken): string {
+  const prints = fingerprints.map((print) => print.replaceAll(':', '')).join('+');
+  const [, id = '', secret = ''] = shown.split('.');
+  return [word, host, prints, id, secret, monitors.join('+')].join('.');
+}
+
+function readCarried(kind: string, text: string): JoinToken | null {
   const [word, host = '', prints = '', id = '', secret = '', ...rest] = text.trim().split('.');
-  if (word !== CARRIED || !isId(host)) return null;
+  if (word !== kind || !isId(host)) return null;
   const fingerprints = prints.split('+').map((print) => (print.match(/../g) ?? []).join(':'));
   const shown = [SHOWN, id, secret].join('.');
   const monitors = rest.join('.').split('+');

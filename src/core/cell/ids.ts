@@ -4,6 +4,8 @@ export const ID_PATTERN = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 export const ID_RULE = 'use lower-case letters, digits and dashes, at most 63';
 
 export const DEFAULT_NAMESPACE = 'default';
+/** Of what the cell itself consists of: its store, arbiters, monitors and schedulers. Operators alone see it. */
+export const SYSTEM_NAMESPACE = 'system';
 
 /** Crockford's alphabet in lower case: no i, l, o, u, so that an id can be read aloud. */
 const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz';

@@ -1,3 +1,4 @@
+import { SYSTEM_NAMESPACE } from '../cell/ids.ts';
 import type { TaskNetwork, TaskUser } from '../cell/job.ts';
 
 /**
@@ -6,8 +7,9 @@ import type { TaskNetwork, TaskUser } from '../cell/job.ts';
  *
  *   agent-user     runs as the agent's user, and sees what that sees
  *   host-network   a sandbox or container has the network of the host
+ *   system         the same as agent-user, for what the cell itself consists of: tasks of the namespace `system`
  */
-export const ALLOWANCES = ['agent-user', 'host-network'] as const;
+export const ALLOWANCES = ['agent-user', 'host-network', 'system'] as const;
 export type Allowance = (typeof ALLOWANCES)[number];
 
 /** What a host allows whose operator says nothing. */
@@ -23,11 +25,11 @@ interface Asking {
   readonly network?: TaskNetwork | undefined;
 }
 
-/** What these tasks need to be allowed. */
-export function neededBy(tasks: Iterable<Asking>): readonly Allowance[] {
+/** What these tasks need to be allowed. @param namespace of their job */
+export function neededBy(tasks: Iterable<Asking>, namespace: string): readonly Allowance[] {
   const needed = new Set<Allowance>();
   for (const { user, network } of tasks) {
-    if (user === 'agent') needed.add('agent-user');
+    if (user === 'agent') needed.add(namespace === SYSTEM_NAMESPACE ? 'system' : 'agent-user');
     if (network === 'host') needed.add('host-network');
   }
   return ALLOWANCES.filter((one) => needed.has(one));

@@ -25,15 +25,15 @@ import type { GroupFile, LongFile, ShortFile, TaskFile } from './job-schema.ts';
 
 /** Fills in every default: from the checked file to the canonical job. */
 export function buildJob(file: LongFile): Job {
-  const type = file.type ?? DEFAULT_TYPE;
+  const { type = DEFAULT_TYPE, namespace = DEFAULT_NAMESPACE } = file;
   return {
-    namespace: file.namespace ?? DEFAULT_NAMESPACE,
+    namespace,
     name: file.name,
     type,
     precedence: file.priority ?? DEFAULT_PRECEDENCE,
     scheduler: file.scheduler ?? 'auto',
     labels: file.labels ?? {},
-    groups: mapValues(file.groups, (group, name) => buildGroup(name, group, type)),
+    groups: mapValues(file.groups, (group, name) => buildGroup(name, group, { type, namespace })),
     oneOff: file.oneOff ?? false,
   };
 }
@@ -51,7 +51,11 @@ export function lengthen(file: ShortFile): LongFile {
   };
 }
 
-function buildGroup(name: string, file: GroupFile, type: JobType): Group {
+function buildGroup(
+  name: string,
+  file: GroupFile,
+  { type, namespace }: { readonly type: JobType; readonly namespace: string },
+): Group {
   const restart = DEFAULT_RESTART[type];
   const reschedule = DEFAULT_RESCHEDULE[type];
   const attempts = file.reschedule?.attempts;
@@ -62,7 +66,7 @@ function buildGroup(name: string, file: GroupFile, type: JobType): Group {
     parallelism: file.parallelism ?? null,
     gang: file.gang ?? false,
     ports: file.ports ?? {},
-    constraints: [...(file.constraints ?? []), ...hostConstraints(file)],
+    constraints: [...(file.constraints ?? []), ...hostConstraints(file, namespace)],
     affinities: (file.affinities ?? []).map((item) => ({
       expression: item.expr,
       weight: item.weight ?? DEFAULT_WEIGHT,
@@ -96,14 +100,15 @@ function buildGroup(name: string, file: GroupFile, type: JobType): Group {
 }
 
 /** Constraints on hosts that have the tasks' drivers and allow what they ask, unless the author wrote them. */
-function hostConstraints(file: GroupFile): Expression[] {
+function hostConstraints(file: GroupFile, namespace: string): Expression[] {
   const written = new Set((file.constraints ?? []).map((expression) => expression.text));
   const tasks = Object.values(file.tasks);
   const drivers = new Set(tasks.map((task) => task.driver ?? 'exec'));
   drivers.delete('exec');
-  return [...[...drivers].sort().map(driverConstraint), ...neededBy(tasks).map(allowanceConstraint)].filter(
-    ({ text }) => !written.has(text),
-  );
+  return [
+    ...[...drivers].sort().map(driverConstraint),
+    ...neededBy(tasks, namespace).map(allowanceConstraint),
+  ].filter(({ text }) => !written.has(text));
 }
 
 function driverConstraint(driver: TaskDriverName): Expression {

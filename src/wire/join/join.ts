@@ -1,6 +1,7 @@
 /**
  * How machines become hosts: this file is the monitor's API about them, `join-requests.ts` reads its bodies, and
- * `joined-file.ts` is what a host keeps of it.
+ * `joined-file.ts` is what a host keeps of it. `bare-api.ts` is what a machine answers that waits for a cell to be made
+ * (`bare-requests.ts` reads its bodies), and `bootstrap-file.ts` what whoever makes the cell keeps of that.
  *
  *   POST /v1/invitations   InvitationRequest → NewInvitation, the only answer with what the machine shows
  *   POST /v1/join          KeyRequest → JoinAnswer; the machine shows its invitation, and asks until it is answered

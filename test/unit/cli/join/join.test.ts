@@ -78,7 +78,7 @@ describe('S4.13 I65 a machine with a key of its own', () => {
     await signer.look();
     const answer = await answered();
     if (answer === undefined) throw new Error(events.join('\n'));
-    await folder.write(openBundle(answer, trusted()), key, '10.0.0.2:7403');
+    await folder.write(openBundle(answer, trusted()), key, { listen: '10.0.0.2:7403' });
     return { folder, key };
   }
   async function renewed(): Promise<SignedBundle> {

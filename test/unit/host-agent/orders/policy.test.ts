@@ -20,12 +20,20 @@ describe('what a host allows tasks', () => {
   it('I68 names what a launch asks beyond that', () => {
     const host = { attributes: policyAttributes([], OWN) };
     const forbidden = (...tasks: Parameters<typeof someTask>): string | null =>
-      forbiddenIn(someStart({ tasks: tasks.map((task) => someTask(task)) }).launch, host);
+      forbiddenIn(someStart({ tasks: tasks.map((task) => someTask(task)) }).launch, 'default', host);
     expect(forbidden({})).toBeNull();
     expect(forbidden({ user: 'agent' })).toBe('agent-user');
     expect(forbidden({ driver: 'sandbox', network: 'host' })).toBe('host-network');
     expect(forbidden({ driver: 'sandbox', network: 'none' })).toBeNull();
     const open = { attributes: policyAttributes(['agent-user', 'host-network'], OWN) };
-    expect(forbiddenIn(someStart({ tasks: [someTask({ user: 'agent' })] }).launch, open)).toBeNull();
+    expect(
+      forbiddenIn(someStart({ tasks: [someTask({ user: 'agent' })] }).launch, 'default', open),
+    ).toBeNull();
+    const ours = someStart({ tasks: [someTask({ user: 'agent' })] }).launch;
+    expect(forbiddenIn(ours, 'system', host)).toBe('system');
+    expect(forbiddenIn(ours, 'system', open)).toBe('system');
+    const system = { attributes: policyAttributes(['system'], OWN) };
+    expect(forbiddenIn(ours, 'system', system)).toBeNull();
+    expect(forbiddenIn(ours, 'default', system)).toBe('agent-user');
   });
 });

@@ -1,0 +1,442 @@
+/**
+ * Makes a cell of bare machines, on each of which `moorage agent --bare` waits. The processes of the cell itself are jobs on its
+ * hosts, and started without any of the services that they are:
+ *
+ * 1. `bare-hosts.ts` finds the machines by their tokens. `layout.ts` decides which process runs where, `system-job.ts` what it is
+ *    as a job. All of that is written to the folder before anything is done, so that a repeated run goes on with the same.
+ * 2. Each machine gets certificates for the keys that it has made, and is an agent of the cell from then on.
+ * 3. `host-orders.ts` starts the members of the store, as a scheduler would, with tickets that are signed here.
+ * 4. When the store answers, `cell-records.ts` records every process as a job with its placement, and the others are started.
+ *
+ * What runs is left as it is; a host that does not answer is told, and left to the next run.
+ */
+import { randomBytes, randomUUID } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { errorCodeOf } from '../../src/adapters/adapters.ts';
+import { makeFolder } from '../../src/adapters/disk/make-folder.ts';
+import { writeWhole } from '../../src/adapters/disk/write-whole.ts';
+import { EtcdCellStore } from '../../src/adapters/etcd/etcd.ts';
+import { AUTHORITY_TTL_MS, AuthorityFolder, LEAF_TTL_MS } from '../../src/adapters/pki/authority-folder.ts';
+import type { Credentials } from '../../src/adapters/pki/credentials.ts';
+import { openCredentials } from '../../src/adapters/pki/credentials.ts';
+import { systemClock } from '../../src/adapters/system/system.ts';
+import { silentLog } from '../../src/adapters/telemetry/silent.ts';
+import { makeKeyFiles } from '../../src/adapters/tickets/key-files.ts';
+import type { BareToken } from '../../src/core/access/invitation.ts';
+import type { IdentityRole } from '../../src/core/access/identity.ts';
+import { makeId, ID_RULE, isId } from '../../src/core/cell/ids.ts';
+import { cellKeys } from '../../src/core/cell/keys.ts';
+import type { CellStore } from '../../src/ports/cell-store.ts';
+import { StoreError } from '../../src/ports/cell-store.ts';
+import type { BootstrapHost, BootstrapState, SystemTask } from '../../src/wire/join/bootstrap-file.ts';
+import { bootstrapFile } from '../../src/wire/join/bootstrap-file.ts';
+import { readDuration } from '../../src/wire/values/units.ts';
+import type { Context } from '../command/context.ts';
+import { CliError, EXIT, usageError } from '../command/exit.ts';
+import { secureCellStore } from '../operator/secure.ts';
+import type { HostsFlags } from './bare-hosts.ts';
+import { adoptHost, BareHost, namedHosts } from './bare-hosts.ts';
+import { record } from './cell-records.ts';
+import { allocationOf, BOOTSTRAP, HostOrders, TaskFailed } from './host-orders.ts';
+import { layoutOf } from './layout.ts';
+import { etcdUrls, hostOf, monitorUrls, systemJob } from './system-job.ts';
+
+export interface BootstrapFlags extends HostsFlags {
+  readonly cell: string;
+  readonly dryRun?: boolean;
+}
+
+const LOOK_MS = 300;
+/** Of an agent, an adoption, the store, a role: each of them. */
+const UP_MAX_MS = 60_000;
+
+export async function bootstrap(context: Context, path: string, flags: BootstrapFlags): Promise<number> {
+  if (!isId(flags.cell)) throw usageError(`--cell ${flags.cell}: ${ID_RULE}`, 'moorage bootstrap --help');
+  const waiting = readDuration(flags.wait);
+  if (!waiting.ok) throw usageError(`--wait: ${waiting.text}`, '--wait 5m');
+  const folder = new BootstrapFolder(path);
+  const tokens = await namedHosts(context, flags, waiting.value);
+  const known = folder.read();
+  if (known !== null && known.cell !== flags.cell)
+    throw usageError(`${path} is of the cell ${known.cell}`, `--cell ${known.cell}, or another folder`);
+  if (known === null && tokens.length === 0)
+    throw usageError('name the machines', 'moorage bootstrap FOLDER --hosts @FILE, with a token a line');
+  if (flags.dryRun === true) return dryRun(context, known, tokens, flags.cell);
+  const run = await Bootstrap.begin(context, folder, known, tokens, flags.cell);
+  try {
+    return await run.all();
+  } catch (error) {
+    if (error instanceof TaskFailed)
+      throw new CliError(
+        EXIT.workloadFailed,
+        error.message,
+        'mend it, and give the same command again',
+        error,
+      );
+    throw error;
+  } finally {
+    run.close();
+  }
+}
+
+/** Says what there is to do, and does nothing of it. */
+function dryRun(
+  { terminal }: Context,
+  known: BootstrapState | null,
+  tokens: readonly BareToken[],
+  cell: string,
+): number {
+  const tasks = known?.tasks ?? layoutOf(tokens.map(({ host }) => host));
+  const hosts =
+    known?.hosts.map(({ id, url }) => ({ id, url })) ??
+    tokens.map(({ host, monitors: [url = ''] }) => ({ id: host, url }));
+  terminal.out(known === null ? `makes the authority of cell ${cell}\n` : `goes on with cell ${cell}\n`);
+  for (const { id, url } of hosts) {
+    terminal.out(`host ${id} at ${url}: an agent, unless it runs\n`);
+    for (const { name } of tasks.filter(({ host }) => host === id))
+      terminal.out(`  ${name}, unless it runs\n`);
+  }
+  terminal.out('nothing was done: this was a dry run\n');
+  return EXIT.ok;
+}
+
+/** The authority, the keys of tickets, and what was decided: with this folder a cell can be made again, and taken over. */
+class BootstrapFolder {
+  readonly path: string;
+
+  constructor(path: string) {
+    this.path = resolve(path);
+  }
+
+  get authority(): AuthorityFolder {
+    return new AuthorityFolder(join(this.path, 'authority'));
+  }
+
+  get keys(): string {
+    return join(this.path, 'keys');
+  }
+
+  read(): BootstrapState | null {
+    try {
+      return bootstrapFile.decode(readFileSync(this.#file, 'utf8'));
+    } catch (error) {
+      if (errorCodeOf(error) === 'ENOENT') return null;
+      throw error;
+    }
+  }
+
+  async write(state: BootstrapState): Promise<void> {
+    makeFolder(this.path, 0o700);
+    await writeWhole(this.#file, bootstrapFile.encode(state));
+  }
+
+  get #file(): string {
+    return join(this.path, 'bootstrap.json');
+  }
+}
+
+class Bootstrap {
+  readonly #context: Context;
+  readonly #folder: BootstrapFolder;
+  readonly #state: BootstrapState;
+  readonly #orders: HostOrders;
+  readonly #operator: Credentials;
+  readonly #open: readonly Credentials[];
+  readonly #tokens: ReadonlyMap<string, BareToken>;
+  /** Hosts that do not answer, and why. */
+  readonly #away = new Map<string, string>();
+
+  static async begin(
+    context: Context,
+    folder: BootstrapFolder,
+    known: BootstrapState | null,
+    tokens: readonly BareToken[],
+    cell: string,
+  ): Promise<Bootstrap> {
+    const nowMs = context.terminal.nowMs();
+    await folder.authority.init(cell, { nowMs, ttlMs: AUTHORITY_TTL_MS });
+    const { signingKeyFile } = await makeKeyFiles(folder.keys);
+    const state = known ?? (await decide(context, tokens, cell));
+    await folder.write(state);
+    const issue = async (role: IdentityRole): Promise<Credentials> => {
+      const times = { nowMs, ttlMs: LEAF_TTL_MS, hosts: [] };
+      return openCredentials((await folder.authority.issue({ role, id: BOOTSTRAP }, times)).folder, null);
+    };
+    const [operator, scheduler, monitor] = [
+      await issue('operator'),
+      await issue('scheduler'),
+      await issue('monitor'),
+    ];
+    const more = { monitor, signingKeyFile, nowMs: () => context.terminal.nowMs() };
+    const orders = await HostOrders.of(state, scheduler, more);
+    return new Bootstrap(context, folder, {
+      state,
+      orders,
+      operator,
+      open: [operator, scheduler, monitor],
+      tokens,
+    });
+  }
+
+  private constructor(
+    context: Context,
+    folder: BootstrapFolder,
+    parts: {
+      readonly state: BootstrapState;
+      readonly orders: HostOrders;
+      readonly operator: Credentials;
+      readonly open: readonly Credentials[];
+      readonly tokens: readonly BareToken[];
+    },
+  ) {
+    this.#context = context;
+    this.#folder = folder;
+    this.#state = parts.state;
+    this.#orders = parts.orders;
+    this.#operator = parts.operator;
+    this.#open = parts.open;
+    this.#tokens = new Map(parts.tokens.map((token) => [token.host, token]));
+  }
+
+  close(): void {
+    for (const credentials of this.#open) credentials.close();
+  }
+
+  async all(): Promise<number> {
+    const { hosts, tasks } = this.#state;
+    await Promise.all(hosts.map((host) => this.#step(host.id, () => this.#adopt(host))));
+    const members = tasks.filter(({ role }) => role === 'etcd');
+    await this.#startAll(members);
+    const store = await this.#openStore(members);
+    try {
+      await this.#recordAll(store);
+      const others = tasks.filter(({ role }) => role !== 'etcd');
+      await this.#startAll(others);
+      await this.#waitForRoles(store, others);
+    } finally {
+      await store.close();
+    }
+    return this.#tell();
+  }
+
+  #say(text: string): void {
+    this.#context.terminal.err(`${text}\n`);
+  }
+
+  /** What it throws that is no refusal leaves the host to the next run. */
+  async #step(host: string, act: () => Promise<void>): Promise<void> {
+    if (this.#away.has(host)) return;
+    try {
+      await act();
+    } catch (error) {
+      if (error instanceof TaskFailed || error instanceof CliError) throw error;
+      this.#leave(host, error instanceof Error ? error.message : String(error));
+    }
+  }
+
+  #leave(host: string, why: string): void {
+    if (this.#away.has(host)) return;
+    this.#away.set(host, why);
+    this.#say(`${host} does not answer (${why}): it is left to the next run`);
+  }
+
+  /** Makes the machine a host of the cell, unless it is one. */
+  async #adopt(host: BootstrapHost): Promise<void> {
+    if (await this.#orders.isThere(host.id)) return this.#say(`${host.id}: its agent runs`);
+    const token = this.#tokens.get(host.id);
+    if (token === undefined) throw new Error('its agent does not answer, and no token of it was given');
+    const bare = await BareHost.at(token);
+    const holders = this.#holdersOn(host.id);
+    const machine = await bare.keys(holders.map(({ role, id }) => `${role}-${id}`));
+    const { nowMs } = this.#context.terminal;
+    const [secret, pinnedKeys] = await Promise.all(
+      ['arbiter.secret', 'arbiters.public'].map((name) => readFile(join(this.#folder.keys, name), 'utf8')),
+    );
+    const hasArbiter = holders.some(({ role }) => role === 'arbiter');
+    await adoptHost(bare, machine, this.#folder.authority, {
+      ...{ host: host.id, holders: [{ role: 'agent', id: host.id }, ...holders], address: addressOf(host) },
+      ...{ pinnedKeys: pinnedKeys ?? '', etcd: etcdUrls(this.#state) },
+      arbiterSecret: hasArbiter ? (secret ?? '').trim() : null,
+      ...{ nowMs: nowMs(), ttlMs: LEAF_TTL_MS },
+    });
+    const isUp = await this.#until(() => this.#orders.isThere(host.id));
+    if (!isUp) throw new Error('its agent did not come up');
+    this.#say(`${host.id}: is a host of the cell`);
+  }
+
+  #holdersOn(host: string): readonly Pick<SystemTask, 'role' | 'id'>[] {
+    return this.#state.tasks.filter((task) => task.host === host).map(({ role, id }) => ({ role, id }));
+  }
+
+  async #startAll(tasks: readonly SystemTask[]): Promise<void> {
+    await Promise.all(
+      tasks.map((task) =>
+        this.#step(task.host, async () => {
+          const isStarted = await this.#orders.start(task, systemJob(this.#state, task));
+          if (!isStarted) this.#leave(task.host, `${task.name} could not be started there`);
+        }),
+      ),
+    );
+  }
+
+  /** Resolves when a majority of its members answers; makes its users, and the cell itself. */
+  async #openStore(members: readonly SystemTask[]): Promise<CellStore> {
+    const there = members.filter(({ host }) => !this.#away.has(host));
+    if (there.length * 2 <= members.length)
+      throw new CliError(
+        EXIT.unreachable,
+        `${String(there.length)} of ${String(members.length)} members of the store are there, and it takes a majority`,
+        'give the same command again when the hosts are back',
+      );
+    const urls = etcdUrls({ ...this.#state, tasks: there });
+    const store = new EtcdCellStore({
+      ...{ endpoints: urls, credentials: this.#operator, clock: systemClock, log: silentLog },
+    });
+    const reach = { endpoints: urls, cell: this.#state.cell, credentials: this.#operator };
+    const isUp = await this.#until(async () => {
+      for (const member of there) await this.#orders.check(member);
+      try {
+        await secureCellStore(reach, this.#context.terminal.nowMs(), this.#state.incarnation);
+        return true;
+      } catch (error) {
+        if (error instanceof StoreError) return false;
+        throw error;
+      }
+    });
+    if (isUp) {
+      this.#say(`the store answers: ${there.map(({ name }) => name).join(', ')}`);
+      return store;
+    }
+    await store.close();
+    const logs = await Promise.all(
+      there.map(async (one) => [`${one.name}:`, ...(await this.#orders.log(one))]),
+    );
+    throw new TaskFailed(
+      ['the store does not answer; the logs of its members end with:', ...logs.flat()].join('\n'),
+    );
+  }
+
+  /** When its host is registered: a placement is of a host that the cell knows. */
+  async #recordAll(store: CellStore): Promise<void> {
+    const { cell, hosts, tasks } = this.#state;
+    const keys = cellKeys(cell);
+    for (const host of hosts.filter(({ id }) => !this.#away.has(id))) {
+      const isKnown = await this.#until(
+        async () => (await store.read([keys.host(host.id)])).entries.size > 0,
+        () => this.#orders.isThere(host.id),
+      );
+      if (!isKnown) {
+        this.#leave(host.id, 'its agent does not register with the store');
+        continue;
+      }
+      for (const task of tasks.filter((one) => one.host === host.id)) {
+        const job = systemJob(this.#state, task);
+        const nowMs = this.#context.terminal.nowMs();
+        await record(store, keys, { job, allocation: allocationOf(this.#state, task, job, nowMs), nowMs });
+      }
+    }
+  }
+
+  /** Each has registered itself with the store when it serves. */
+  async #waitForRoles(store: CellStore, tasks: readonly SystemTask[]): Promise<void> {
+    const keys = cellKeys(this.#state.cell);
+    for (const task of tasks) {
+      const key = keys.role(task.role, task.id);
+      const isUp = await this.#until(
+        async () => {
+          if (this.#away.has(task.host) || (await store.read([key])).entries.size > 0) return true;
+          await this.#orders.check(task);
+          return false;
+        },
+        () => this.#orders.isThere(task.host),
+      );
+      if (isUp) continue;
+      if (!(await this.#orders.isThere(task.host))) {
+        this.#leave(task.host, `${task.name} did not come up`);
+        continue;
+      }
+      const log = await this.#orders.log(task);
+      throw new TaskFailed(
+        [`${task.name} does not register with the store; its log ends with:`, ...log].join('\n'),
+      );
+    }
+    const up = tasks.filter(({ host }) => !this.#away.has(host));
+    this.#say(`serve: ${up.map(({ name }) => name).join(', ')}`);
+  }
+
+  #tell(): number {
+    const { terminal } = this.#context;
+    terminal.out(`export MOORAGE_ADDR=${monitorUrls(this.#state).join(',')}\n`);
+    terminal.out(`export MOORAGE_CREDENTIALS=${this.#operator.folder}\n`);
+    this.#say(
+      `next: moorage ps -n system; and for as long as the cell lives, so that its certificates are renewed: ` +
+        `moorage pki sign ${this.#folder.authority.path} --keys ${this.#folder.keys} --etcd ${etcdUrls(this.#state).join(',')}`,
+    );
+    if (this.#away.size === 0) return EXIT.ok;
+    const missing = this.#state.tasks.filter(({ host }) => this.#away.has(host)).map(({ name }) => name);
+    this.#say(
+      `not there: ${[...this.#away.keys()].join(', ')}, and with it ${missing.join(', ')}: give the same command again`,
+    );
+    return EXIT.workloadFailed;
+  }
+
+  /** @returns false: not in time, or `goesOn` says that it never will */
+  async #until(isSo: () => Promise<boolean>, goesOn?: () => Promise<boolean>): Promise<boolean> {
+    const { terminal, interrupted } = this.#context;
+    const untilMs = terminal.nowMs() + UP_MAX_MS;
+    while (!interrupted.aborted) {
+      if (await isSo()) return true;
+      if (terminal.nowMs() > untilMs || (goesOn !== undefined && !(await goesOn()))) return false;
+      await terminal.sleep(LOOK_MS, interrupted);
+    }
+    return false;
+  }
+}
+
+/** Asks every machine once, so that the commands of the tasks are known. @throws CliError */
+async function decide(
+  { terminal }: Context,
+  tokens: readonly BareToken[],
+  cell: string,
+): Promise<BootstrapState> {
+  const nowMs = terminal.nowMs();
+  const tasks = layoutOf(tokens.map(({ host }) => host)).map((task) => ({
+    ...task,
+    allocation: makeId(nowMs, randomBytes(16)),
+  }));
+  const hosts = await Promise.all(
+    tokens.map(async (token): Promise<BootstrapHost> => {
+      const {
+        host,
+        monitors: [url = ''],
+      } = token;
+      const own = tasks.filter((task) => task.host === host);
+      try {
+        const bare = await BareHost.at(token);
+        const { program, etcd, data } = await bare.keys(own.map(({ role, id }) => `${role}-${id}`));
+        if (etcd === null && own.some(({ role }) => role === 'etcd'))
+          throw usageError(
+            `there is no etcd on ${host}`,
+            'apt-get install etcd-server, or MOORAGE_ETCD=PATH for its agent',
+          );
+        return { id: host, url, program, etcd, data };
+      } catch (error) {
+        if (error instanceof CliError) throw error;
+        const why = error instanceof Error ? error.message : String(error);
+        throw new CliError(
+          EXIT.unreachable,
+          `${host} at ${url}: ${why}`,
+          'moorage agent --bare, there; or leave it out',
+          error,
+        );
+      }
+    }),
+  );
+  return { cell, incarnation: randomUUID(), hosts, tasks };
+}
+
+function addressOf({ url }: BootstrapHost): string {
+  return new URL(url).hostname.replaceAll(/[[\]]/g, '');
+}
