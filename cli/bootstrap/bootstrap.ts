@@ -41,7 +41,7 @@ import { adoptHost, BareHost, namedHosts } from './bare-hosts.ts';
 import { record } from './cell-records.ts';
 import { allocationOf, BOOTSTRAP, HostOrders, TaskFailed } from './host-orders.ts';
 import { layoutOf } from './layout.ts';
-import { etcdUrls, hostOf, monitorUrls, systemJob } from './system-job.ts';
+import { etcdUrls, monitorUrls, systemJob } from './system-job.ts';
 
 export interface BootstrapFlags extends HostsFlags {
   readonly cell: string;
@@ -52,6 +52,7 @@ const LOOK_MS = 300;
 /** Of an agent, an adoption, the store, a role: each of them. */
 const UP_MAX_MS = 60_000;
 
+/** @param path the folder that keeps the cell's authority, its keys, and what was decided */
 export async function bootstrap(context: Context, path: string, flags: BootstrapFlags): Promise<number> {
   if (!isId(flags.cell)) throw usageError(`--cell ${flags.cell}: ${ID_RULE}`, 'moorage bootstrap --help');
   const waiting = readDuration(flags.wait);
@@ -250,7 +251,7 @@ class Bootstrap {
     const bare = await BareHost.at(token);
     const holders = this.#holdersOn(host.id);
     const machine = await bare.keys(holders.map(({ role, id }) => `${role}-${id}`));
-    const { nowMs } = this.#context.terminal;
+    const nowMs = this.#context.terminal.nowMs();
     const [secret, pinnedKeys] = await Promise.all(
       ['arbiter.secret', 'arbiters.public'].map((name) => readFile(join(this.#folder.keys, name), 'utf8')),
     );
@@ -259,7 +260,7 @@ class Bootstrap {
       ...{ host: host.id, holders: [{ role: 'agent', id: host.id }, ...holders], address: addressOf(host) },
       ...{ pinnedKeys: pinnedKeys ?? '', etcd: etcdUrls(this.#state) },
       arbiterSecret: hasArbiter ? (secret ?? '').trim() : null,
-      ...{ nowMs: nowMs(), ttlMs: LEAF_TTL_MS },
+      ...{ nowMs, ttlMs: LEAF_TTL_MS },
     });
     const isUp = await this.#until(() => this.#orders.isThere(host.id));
     if (!isUp) throw new Error('its agent did not come up');

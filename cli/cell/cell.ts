@@ -2,7 +2,7 @@
  * Verbs about the cell as a whole:
  *
  * - `hosts.ts` lists the hosts; `host-eligibility.ts` drains, cordons and readies one;
- *   `cli/join` has how one comes.
+ *   `cli/join` has how one comes, `cli/bootstrap` how all of it begins.
  * - `quota.ts` and `shared.ts` show and set what namespaces may use, and what hosts share.
  * - `schedulers.ts` compares the schedulers; `events.ts` prints what happens.
  * - `pause.ts` pauses placement or eviction, and has them go on.
@@ -14,6 +14,7 @@ import type { GlobalOptions } from '../command/context.ts';
 import type { Runner } from '../command/command.ts';
 import type { ProgramInput } from '../command/command.ts';
 import { cellVerb, collect, verb, wholeNumber } from '../command/command.ts';
+import type { BootstrapFlags } from '../bootstrap/bootstrap.ts';
 import type { InviteFlags } from '../join/invite.ts';
 import type { JoinFlags } from '../join/join.ts';
 import type { PauseOptions } from './pause.ts';
@@ -21,7 +22,31 @@ import type { SetQuotaOptions } from './quota.ts';
 import type { SetSharedOptions } from './shared.ts';
 import { QUOTA_AMOUNT_MAX, SCALAR_AMOUNT_MAX } from '../../src/wire/values/bounds.ts';
 
+/** Others join later. */
+const BOOTSTRAP_HOSTS_MAX = 64;
+
 export function addCellVerbs(program: Command, { run }: ProgramInput): void {
+  verb(
+    program,
+    'bootstrap <folder>',
+    'make a cell of bare machines; the folder keeps its authority. May be repeated',
+  )
+    .option('--cell <name>', 'name of the cell', 'default')
+    .option(
+      '--hosts <tokens>',
+      'of "moorage agent --bare", with commas, or @FILE; may be repeated',
+      collect,
+      [],
+    )
+    .option('--discovery <url>', 'where a list of the tokens grows, a line each: https or file')
+    .option('--min-hosts <n>', 'wait until the list has so many', wholeNumber(1, BOOTSTRAP_HOSTS_MAX))
+    .option('--wait <time>', 'how long to wait for that', '5m')
+    .option('--dry-run', 'only say what would be done')
+    .action((folder: string, options: GlobalOptions & BootstrapFlags) =>
+      run(options, async (context) =>
+        (await import('../bootstrap/bootstrap.ts')).bootstrap(context, folder, options),
+      ),
+    );
   cellVerb(program, 'hosts', 'list hosts and what of them is given away').action((options: GlobalOptions) =>
     run(options, async (context) => (await import('./hosts.ts')).hosts(context)),
   );

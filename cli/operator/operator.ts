@@ -10,15 +10,11 @@
  */
 import type { Command } from 'commander';
 import type { ProgramInput } from '../command/command.ts';
-import type { BootstrapFlags } from '../bootstrap/bootstrap.ts';
-import { collect, CREDENTIALS, verb, wholeNumber } from '../command/command.ts';
+import { collect, CREDENTIALS, verb } from '../command/command.ts';
 import type { GlobalOptions } from '../command/context.ts';
 import type { IssueFlags } from './pki.ts';
 import type { SignFlags } from './sign.ts';
 import type { StoreFlags } from './store-flags.ts';
-
-/** Others join later. */
-const BOOTSTRAP_HOSTS_MAX = 64;
 
 export function addOperatorVerbs(program: Command, { run }: ProgramInput): void {
   storeVerb(
@@ -35,27 +31,6 @@ export function addOperatorVerbs(program: Command, { run }: ProgramInput): void 
   ).action((options: GlobalOptions & StoreFlags) =>
     run(options, async (context) => (await import('./restored.ts')).restored(context, options)),
   );
-  verb(
-    program,
-    'bootstrap <folder>',
-    'make a cell of bare machines; the folder keeps its authority. May be repeated',
-  )
-    .option('--cell <name>', 'name of the cell', 'default')
-    .option(
-      '--hosts <tokens>',
-      'of "moorage agent --bare", with commas, or @FILE; may be repeated',
-      collect,
-      [],
-    )
-    .option('--discovery <url>', 'where a list of the tokens grows, a line each: https or file')
-    .option('--min-hosts <n>', 'wait until the list has so many', wholeNumber(1, BOOTSTRAP_HOSTS_MAX))
-    .option('--wait <time>', 'how long to wait for that', '5m')
-    .option('--dry-run', 'only say what would be done')
-    .action((folder: string, options: GlobalOptions & BootstrapFlags) =>
-      run(options, async (context) =>
-        (await import('../bootstrap/bootstrap.ts')).bootstrap(context, folder, options),
-      ),
-    );
   const store = program.command('store').description("the cell's store: its users, its space");
   storeVerb(
     store,

@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import type { Right } from '../../../../src/core/access/access.ts';
-import { assertRights, holdersOf, mayUse, RIGHTS } from '../../../../src/core/access/access.ts';
+import { assertRights, holdersOf, mayUse, RIGHTS, sees } from '../../../../src/core/access/access.ts';
 import type { IdentityRole } from '../../../../src/core/access/identity.ts';
 import { IDENTITY_ROLES } from '../../../../src/core/access/identity.ts';
+import { SCOPES } from '../../../../src/core/access/person.ts';
 
 function rightsOf(role: IdentityRole): readonly Right[] {
   return RIGHTS.filter((right) => mayUse({ cell: 'c', role, id: 'x' }, right));
@@ -39,6 +40,14 @@ describe('rights', () => {
     const invited = { role: 'invited', id: 'i', host: 'h' } as const;
     expect(RIGHTS.filter((right) => mayUse(invited, right))).toEqual(['join']);
     expect(holdersOf('join')).toEqual([]);
+  });
+
+  it('what the cell itself consists of is seen by those who operate it', () => {
+    const person = { role: 'person', id: 'p', name: 'bob', endsAtMs: 0 } as const;
+    const seeing = SCOPES.filter((scope) => sees({ ...person, scope, namespaces: null }, 'system'));
+    expect(seeing).toEqual(['operate', 'admin']);
+    expect(sees({ ...person, scope: 'submit', namespaces: ['system'] }, 'system')).toBe(false);
+    expect(sees({ cell: 'c', role: 'operator', id: 'ann' }, 'system')).toBe(true);
   });
 
   it('each right has somebody', () => {

@@ -9,6 +9,7 @@ describe('what a host allows tasks', () => {
     expect(policyAttributes(undefined, OWN)).toEqual({
       'allow.agent-user': 'false',
       'allow.host-network': 'true',
+      'allow.system': 'false',
     });
     expect(policyAttributes([], OWN)).toMatchObject({ 'allow.host-network': 'false' });
   });

@@ -1,0 +1,142 @@
+import type { ChildProcess } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import type { CliResult } from '../support/cli.ts';
+import { CLI, ended, PROJECT_ROOT, testFolder } from '../support/cli.ts';
+import { Machines } from '../support/machines.ts';
+import { describeNeeding, firstMissing, program, root } from '../support/needs.ts';
+
+const HOSTS = ['a', 'b', 'c'];
+/** In the command of a job, and what it prints. */
+const WORD = 'zebra-crossing';
+const IN_CLEAR = 'a-word-in-the-clear';
+
+describeNeeding(
+  firstMissing(root(), program('ip'), program('etcd'), program('python3')),
+  'a bootstrap',
+  () => {
+    const folder = testFolder();
+    let machines: Machines;
+    let recorder: ChildProcess;
+    const recorded = join(folder.path, 'recorded');
+    beforeAll(() => {
+      machines = new Machines(HOSTS.length);
+      const script = join(PROJECT_ROOT, 'test', 'support', 'record-traffic.py');
+      recorder = machines.spawn(0, ['python3', script, recorded], { cwd: folder.path });
+    });
+    afterAll(async () => {
+      await machines[Symbol.asyncDispose]();
+      folder[Symbol.dispose]();
+    });
+
+    const typed = (n: number, args: readonly string[], env: NodeJS.ProcessEnv = {}): ChildProcess =>
+      machines.spawn(n, [process.execPath, CLI, ...args], {
+        cwd: folder.path,
+        env: { ...env, NO_COLOR: '1' },
+      });
+    const moorage = (args: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<CliResult> =>
+      ended(typed(0, args, env));
+
+    function agent(n: number): ChildProcess {
+      const [id = '', address] = [HOSTS[n], `10.0.0.${String(n + 1)}:7403`];
+      const flags = ['--bare', '--id', id, '--listen', address, '--data', id, '--stop-tasks-on-exit'];
+      return typed(n, ['agent', ...flags, '--log-file', `${id}.log`]);
+    }
+    const BOOTSTRAP = ['bootstrap', 'cell', '--cell', 'prod', '--hosts', '@tokens'];
+
+    /** What it says to do next. */
+    function exported({ stdout }: CliResult): NodeJS.ProcessEnv {
+      const lines = [...stdout.matchAll(/^export (\w+)=(.*)$/gm)];
+      return Object.fromEntries(lines.map(([, name = '', value = '']) => [name, value]));
+    }
+    interface Row {
+      readonly name: string;
+      readonly allocation: { readonly id: string; readonly host: string };
+      readonly report?: { readonly state: string };
+    }
+    async function systemTasks(env: NodeJS.ProcessEnv): Promise<readonly Row[]> {
+      const { stdout, stderr } = await moorage(['ps', '-n', 'system', '-o', 'json'], env);
+      expect(stdout, stderr).toContain('{');
+      return (JSON.parse(stdout) as { allocations: readonly Row[] }).allocations;
+    }
+    async function says(text: string, env: NodeJS.ProcessEnv): Promise<void> {
+      const run = await moorage(['run', '--', 'sh', '-c', `echo ${text}`], env);
+      expect([run.code, run.stdout], run.stderr).toEqual([0, `${text}\n`]);
+    }
+
+    it('S4.7 S4.8 S4.10 S4.31 makes a cell of three machines while one of them dies, and the next run completes it', async () => {
+      await printed(recorder, /recording/);
+      const agents = HOSTS.map((_, n) => agent(n));
+      const tokens = await Promise.all(agents.map((child) => printed(child, /^moorage-bare\.\S+$/m)));
+      writeFileSync(join(folder.path, 'tokens'), tokens.join('\n'));
+
+      const dry = await moorage([...BOOTSTRAP, '--dry-run']);
+      expect([dry.code, dry.stdout], dry.stderr).toEqual([
+        0,
+        expect.stringContaining('etcd-c, unless it runs'),
+      ]);
+
+      const first = typed(0, BOOTSTRAP);
+      const result = ended(first);
+      await printed(first, /c: is a host of the cell/, 'stderr');
+      machines.kill(2);
+      const one = await result;
+      expect([one.code, one.stderr]).toEqual([1, expect.stringMatching(/not there: c, and with it etcd-c/)]);
+      const env = exported(one);
+      await says(WORD, env);
+
+      agent(2);
+      const two = await moorage(BOOTSTRAP, env);
+      expect(two.code, two.stderr).toBe(0);
+      const rows = await systemTasks(env);
+      expect(
+        rows
+          .map(({ allocation }) => allocation.host)
+          .sort()
+          .join(''),
+      ).toMatch(/^a+b+c+$/);
+      expect(rows.filter(({ report }) => report?.state !== 'running')).toEqual([]);
+
+      // Once more: nothing changes.
+      const three = await moorage(BOOTSTRAP, env);
+      expect(three.code, three.stderr).toBe(0);
+      expect((await systemTasks(env)).map(({ allocation }) => allocation.id).sort()).toEqual(
+        rows.map(({ allocation }) => allocation.id).sort(),
+      );
+      await says(WORD, env);
+    });
+
+    it('S4.13 no word of a job is in the clear between the machines', async () => {
+      const send = `require('net').connect(7999, '10.0.0.1').end('${IN_CLEAR}')`;
+      const take = `require('net').createServer((s) => s.resume().on('end', () => process.exit())).listen(7999, () => console.log('listens'))`;
+      const taking = machines.spawn(0, [process.execPath, '-e', take], { cwd: folder.path });
+      const taken = ended(taking);
+      await printed(taking, /listens/);
+      machines.spawn(1, [process.execPath, '-e', send], { cwd: folder.path });
+      await taken;
+      const frames = readFileSync(recorded);
+      // What is in the clear is found.
+      expect(frames.includes(IN_CLEAR)).toBe(true);
+      expect(frames.length).toBeGreaterThan(1_000_000);
+      for (const word of [WORD, 'moorage', '/v1/', 'sh -c']) expect(frames.includes(word), word).toBe(false);
+    });
+  },
+);
+
+/** @returns what it printed that fits; fails when it ends without */
+function printed(
+  child: ChildProcess,
+  pattern: RegExp,
+  stream: 'stdout' | 'stderr' = 'stdout',
+): Promise<string> {
+  let text = '';
+  return new Promise((resolve, reject) => {
+    child[stream]?.on('data', (chunk: Buffer) => {
+      text += chunk.toString();
+      const found = pattern.exec(text)?.[0];
+      if (found !== undefined) resolve(found);
+    });
+    child.once('close', () => reject(new Error(`it ended: ${text}`)));
+  });
+}
