@@ -48,6 +48,7 @@ export interface BootstrapFlags extends HostsFlags {
   readonly dryRun?: boolean;
 }
 
+const AGAIN = 'give the same command again when the hosts are back';
 const LOOK_MS = 300;
 /** Of an agent, an adoption, the store, a role: each of them. */
 const UP_MAX_MS = 60_000;
@@ -106,6 +107,7 @@ function dryRun(
 /** The authority, the keys of tickets, and what was decided: with this folder a cell can be made again, and taken over. */
 class BootstrapFolder {
   readonly path: string;
+  #written: Promise<void> = Promise.resolve();
 
   constructor(path: string) {
     this.path = resolve(path);
@@ -128,9 +130,13 @@ class BootstrapFolder {
     }
   }
 
-  async write(state: BootstrapState): Promise<void> {
-    makeFolder(this.path, 0o700);
-    await writeWhole(this.#file, bootstrapFile.encode(state));
+  /** One after the other, in the order of the calls. */
+  write(state: BootstrapState): Promise<void> {
+    const write = async (): Promise<void> => {
+      makeFolder(this.path, 0o700);
+      await writeWhole(this.#file, bootstrapFile.encode(state));
+    };
+    return (this.#written = this.#written.then(write));
   }
 
   get #file(): string {
@@ -141,7 +147,7 @@ class BootstrapFolder {
 class Bootstrap {
   readonly #context: Context;
   readonly #folder: BootstrapFolder;
-  readonly #state: BootstrapState;
+  #state: BootstrapState;
   readonly #orders: HostOrders;
   readonly #operator: Credentials;
   readonly #open: readonly Credentials[];
@@ -206,20 +212,29 @@ class Bootstrap {
   }
 
   async all(): Promise<number> {
-    const { hosts, tasks } = this.#state;
-    await Promise.all(hosts.map((host) => this.#step(host.id, () => this.#adopt(host))));
-    const members = tasks.filter(({ role }) => role === 'etcd');
-    await this.#startAll(members);
-    const store = await this.#openStore(members);
+    await Promise.all(this.#state.hosts.map((host) => this.#step(host.id, () => this.#adopt(host))));
+    const members = this.#members.filter(({ recorded }) => recorded !== true);
+    await Promise.all(members.map((task) => this.#step(task.host, () => this.#startMember(task))));
+    const store = await this.#openStore();
     try {
       await this.#recordAll(store);
-      const others = tasks.filter(({ role }) => role !== 'etcd');
-      await this.#startAll(others);
-      await this.#waitForRoles(store, others);
+      await Promise.all(
+        this.#others.map((task) => this.#step(task.host, () => this.#startRecorded(store, task))),
+      );
+      await this.#waitForRoles(store);
     } finally {
       await store.close();
     }
     return this.#tell();
+  }
+
+  /** Of the store. */
+  get #members(): readonly SystemTask[] {
+    return this.#state.tasks.filter(({ role }) => role === 'etcd');
+  }
+
+  get #others(): readonly SystemTask[] {
+    return this.#state.tasks.filter(({ role }) => role !== 'etcd');
   }
 
   #say(text: string): void {
@@ -271,25 +286,43 @@ class Bootstrap {
     return this.#state.tasks.filter((task) => task.host === host).map(({ role, id }) => ({ role, id }));
   }
 
-  async #startAll(tasks: readonly SystemTask[]): Promise<void> {
-    await Promise.all(
-      tasks.map((task) =>
-        this.#step(task.host, async () => {
-          const isStarted = await this.#orders.start(task, systemJob(this.#state, task));
-          if (!isStarted) this.#leave(task.host, `${task.name} could not be started there`);
-        }),
-      ),
-    );
+  /** Before there is a store that could hold a record of it. */
+  async #startMember(task: SystemTask): Promise<void> {
+    const job = systemJob(this.#state, task);
+    const found = await this.#orders.start(task, job);
+    if (found === 'away') throw new Error(`${task.name} could not be started there`);
+    if (found === 'runs') return;
+    const again = { ...task, allocation: makeId(this.#context.terminal.nowMs(), randomBytes(16)) };
+    await this.#decideAnew(again);
+    if ((await this.#orders.start(again, job)) === 'away')
+      throw new Error(`${task.name} could not be started there`);
+  }
+
+  /** As a scheduler does with what it has committed. What another one has placed since is that one's business. */
+  async #startRecorded(store: CellStore, task: SystemTask): Promise<void> {
+    const job = systemJob(this.#state, task);
+    const key = cellKeys(this.#state.cell).allocation(job.namespace, job.name, task.allocation);
+    if (!(await store.read([key])).entries.has(key)) return;
+    if ((await this.#orders.start(task, job)) === 'away')
+      throw new Error(`${task.name} could not be started there`);
+  }
+
+  /** Written down before it is done. */
+  async #decideAnew(task: SystemTask): Promise<void> {
+    const tasks = this.#state.tasks.map((one) => (one.name === task.name ? task : one));
+    this.#state = { ...this.#state, tasks };
+    await this.#folder.write(this.#state);
   }
 
   /** Resolves when a majority of its members answers; makes its users, and the cell itself. */
-  async #openStore(members: readonly SystemTask[]): Promise<CellStore> {
+  async #openStore(): Promise<CellStore> {
+    const members = this.#members;
     const there = members.filter(({ host }) => !this.#away.has(host));
     if (there.length * 2 <= members.length)
       throw new CliError(
         EXIT.unreachable,
         `${String(there.length)} of ${String(members.length)} members of the store are there, and it takes a majority`,
-        'give the same command again when the hosts are back',
+        AGAIN,
       );
     const urls = etcdUrls({ ...this.#state, tasks: there });
     const store = new EtcdCellStore({
@@ -298,13 +331,8 @@ class Bootstrap {
     const reach = { endpoints: urls, cell: this.#state.cell, credentials: this.#operator };
     const isUp = await this.#until(async () => {
       for (const member of there) await this.#orders.check(member);
-      try {
-        await secureCellStore(reach, this.#context.terminal.nowMs(), this.#state.incarnation);
-        return true;
-      } catch (error) {
-        if (error instanceof StoreError) return false;
-        throw error;
-      }
+      await secureCellStore(reach, this.#context.terminal.nowMs(), this.#state.incarnation);
+      return true;
     });
     if (isUp) {
       this.#say(`the store answers: ${there.map(({ name }) => name).join(', ')}`);
@@ -332,16 +360,23 @@ class Bootstrap {
         this.#leave(host.id, 'its agent does not register with the store');
         continue;
       }
-      for (const task of tasks.filter((one) => one.host === host.id)) {
+      for (const task of tasks.filter((one) => one.host === host.id && one.recorded !== true)) {
         const job = systemJob(this.#state, task);
         const nowMs = this.#context.terminal.nowMs();
-        await record(store, keys, { job, allocation: allocationOf(this.#state, task, job, nowMs), nowMs });
+        const allocation = allocationOf(this.#state, task, job, nowMs);
+        const isDone = await this.#until(async () => {
+          await record(store, keys, { job, allocation, nowMs });
+          return true;
+        });
+        if (!isDone) throw new CliError(EXIT.unreachable, 'the store takes no records', AGAIN);
+        await this.#decideAnew({ ...task, recorded: true });
       }
     }
   }
 
   /** Each has registered itself with the store when it serves. */
-  async #waitForRoles(store: CellStore, tasks: readonly SystemTask[]): Promise<void> {
+  async #waitForRoles(store: CellStore): Promise<void> {
+    const tasks = this.#others;
     const keys = cellKeys(this.#state.cell);
     for (const task of tasks) {
       const key = keys.role(task.role, task.id);
@@ -388,7 +423,12 @@ class Bootstrap {
     const { terminal, interrupted } = this.#context;
     const untilMs = terminal.nowMs() + UP_MAX_MS;
     while (!interrupted.aborted) {
-      if (await isSo()) return true;
+      try {
+        if (await isSo()) return true;
+      } catch (error) {
+        // A store that is away now may answer the next time.
+        if (!(error instanceof StoreError) || error.code === 'denied') throw error;
+      }
       if (terminal.nowMs() > untilMs || (goesOn !== undefined && !(await goesOn()))) return false;
       await terminal.sleep(LOOK_MS, interrupted);
     }

@@ -79,16 +79,15 @@ export class HostOrders {
 
   /**
    * Starts it where it does not run yet. The same order may be given again.
-   * @returns false: the host does not answer, and whether it was started is not known
+   * @returns `away`: the host does not answer, and whether it was started is not known; `ended`: it was started, and has ended
    * @throws TaskFailed: it was refused
    */
-  async start(task: SystemTask, job: Job): Promise<boolean> {
-    const known = await this.report(task.host, task.allocation);
-    if (known === 'away') return false;
-    if (known !== null) return true;
+  async start(task: SystemTask, job: Job): Promise<'runs' | 'ended' | 'away'> {
     const { url } = hostOf(this.#state, task.host);
     const listing = await this.#orNone(() => this.#hosts.list(url));
-    if (listing === null) return false;
+    if (listing === null) return 'away';
+    const known = listing.allocations.find(({ id }) => id === task.allocation);
+    if (known !== undefined) return isTerminal(known.state) ? 'ended' : 'runs';
     const allocation = allocationOf(this.#state, task, job, this.#nowMs());
     const launch = launchOf(job, task);
     const [ticket = ''] = await this.#signer.sign([
@@ -103,10 +102,10 @@ export class HostOrders {
     const outcome = await this.#hosts.start(url, { commandId: task.allocation, allocation, launch, ticket });
     if (outcome.kind === 'refused')
       throw new TaskFailed(`${task.host} refuses ${task.name}: ${outcome.detail}`);
-    return outcome.kind === 'started';
+    return outcome.kind === 'started' ? 'runs' : 'away';
   }
 
-  /** @throws TaskFailed when it has ended, or ended and is started again: with the last lines that it wrote */
+  /** @throws TaskFailed when it has ended, or waits to be started again: with the last lines that it wrote */
   async check(task: SystemTask): Promise<void> {
     const report = await this.report(task.host, task.allocation);
     if (report === null || report === 'away') return;

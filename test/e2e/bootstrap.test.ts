@@ -8,6 +8,11 @@ import { Machines } from '../support/machines.ts';
 import { describeNeeding, firstMissing, program, root } from '../support/needs.ts';
 
 const HOSTS = ['a', 'b', 'c'];
+const SYSTEM_JOBS = [
+  ...['arbiter-a', 'arbiter-b', 'etcd-a', 'etcd-b', 'etcd-c', 'monitor-a', 'monitor-b'],
+  ...['scheduler-batch-b', 'scheduler-batch-c', 'scheduler-service-b', 'scheduler-service-c'],
+  'scheduler-system-c',
+];
 /** In the command of a job, and what it prints. */
 const WORD = 'zebra-crossing';
 const IN_CLEAR = 'a-word-in-the-clear';
@@ -52,13 +57,25 @@ describeNeeding(
     }
     interface Row {
       readonly name: string;
-      readonly allocation: { readonly id: string; readonly host: string };
-      readonly report?: { readonly state: string };
+      readonly phase: string;
+      readonly owner: string | null;
+      readonly version: number;
+      readonly submittedAtMs: number;
+      readonly counts: { readonly placed: number; readonly running: number };
     }
-    async function systemTasks(env: NodeJS.ProcessEnv): Promise<readonly Row[]> {
-      const { stdout, stderr } = await moorage(['ps', '-n', 'system', '-o', 'json'], env);
-      expect(stdout, stderr).toContain('{');
-      return (JSON.parse(stdout) as { allocations: readonly Row[] }).allocations;
+    /** When each has an owner, and one process that runs. */
+    async function systemJobs(env: NodeJS.ProcessEnv): Promise<readonly Row[]> {
+      for (;;) {
+        const { stdout, stderr } = await moorage(['ps', '-n', 'system', '-o', 'json'], env);
+        expect(stdout, stderr).toContain('{');
+        const { jobs } = JSON.parse(stdout) as { jobs: readonly Row[] };
+        if (
+          jobs.every(
+            ({ phase, owner, counts }) => phase === 'running' && owner !== null && counts.running === 1,
+          )
+        )
+          return jobs;
+      }
     }
     async function says(text: string, env: NodeJS.ProcessEnv): Promise<void> {
       const run = await moorage(['run', '--', 'sh', '-c', `echo ${text}`], env);
@@ -86,24 +103,23 @@ describeNeeding(
       const env = exported(one);
       await says(WORD, env);
 
-      agent(2);
+      await printed(agent(2), /"ready":true/);
       const two = await moorage(BOOTSTRAP, env);
       expect(two.code, two.stderr).toBe(0);
-      const rows = await systemTasks(env);
-      expect(
-        rows
-          .map(({ allocation }) => allocation.host)
-          .sort()
-          .join(''),
-      ).toMatch(/^a+b+c+$/);
-      expect(rows.filter(({ report }) => report?.state !== 'running')).toEqual([]);
+      const rows = await systemJobs(env);
+      expect(rows.map(({ name }) => name)).toEqual(SYSTEM_JOBS);
+      for (const { name, counts, owner } of rows) {
+        expect([name, counts.placed]).toEqual([name, 1]);
+        expect(owner).toMatch(/^service-[bc]$/);
+      }
 
       // Once more: nothing changes.
       const three = await moorage(BOOTSTRAP, env);
       expect(three.code, three.stderr).toBe(0);
-      expect((await systemTasks(env)).map(({ allocation }) => allocation.id).sort()).toEqual(
-        rows.map(({ allocation }) => allocation.id).sort(),
-      );
+      const still = ({ name, version, submittedAtMs, counts }: Row): unknown => ({
+        ...{ name, version, submittedAtMs, counts },
+      });
+      expect((await systemJobs(env)).map(still)).toEqual(rows.map(still));
       await says(WORD, env);
     });
 

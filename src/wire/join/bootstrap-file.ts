@@ -32,6 +32,8 @@ export interface SystemTask {
   readonly host: string;
   /** Of the first attempt. */
   readonly allocation: string;
+  /** It is a job of the cell: schedulers look after it from then on. */
+  readonly recorded?: true;
 }
 
 const line = z.string();
@@ -48,6 +50,7 @@ export const bootstrapFile = schemaCodec<BootstrapState>(
     tasks: z.array(
       z.looseObject({
         ...{ name: line, role: z.enum(SYSTEM_ROLES), id: line, host: line, allocation: line },
+        recorded: z.exactOptional(z.literal(true)),
       }),
     ),
   }),
