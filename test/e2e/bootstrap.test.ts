@@ -74,7 +74,7 @@ describeNeeding(
             ({ phase, owner, counts }) => phase === 'running' && owner !== null && counts.running === 1,
           )
         )
-          return jobs;
+          return [...jobs].sort((one, other) => (one.name < other.name ? -1 : 1));
       }
     }
     async function says(text: string, env: NodeJS.ProcessEnv): Promise<void> {
