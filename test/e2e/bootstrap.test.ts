@@ -2,6 +2,8 @@ import type { ChildProcess } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import type { AllocationStatus, JobStatus } from '../../src/wire/api/monitor-api.ts';
+import { jobToFile } from '../../src/wire/job-file/job-file.ts';
 import type { CliResult } from '../support/cli.ts';
 import { CLI, ended, PROJECT_ROOT, testFolder } from '../support/cli.ts';
 import { Machines } from '../support/machines.ts';
@@ -23,6 +25,8 @@ describeNeeding(
   () => {
     const folder = testFolder();
     let machines: Machines;
+    /** What a bootstrap says to do next. */
+    let env: NodeJS.ProcessEnv = {};
     let recorder: ChildProcess;
     const recorded = join(folder.path, 'recorded');
     beforeAll(() => {
@@ -40,8 +44,11 @@ describeNeeding(
         cwd: folder.path,
         env: { ...env, NO_COLOR: '1' },
       });
-    const moorage = (args: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<CliResult> =>
-      ended(typed(0, args, env));
+    const moorage = (args: readonly string[], input = ''): Promise<CliResult> => {
+      const child = typed(0, args, env);
+      child.stdin?.end(input);
+      return ended(child);
+    };
 
     function agent(n: number): ChildProcess {
       const [id = '', address] = [HOSTS[n], `10.0.0.${String(n + 1)}:7403`];
@@ -64,9 +71,9 @@ describeNeeding(
       readonly counts: { readonly placed: number; readonly running: number };
     }
     /** When each has an owner, and one process that runs. */
-    async function systemJobs(env: NodeJS.ProcessEnv): Promise<readonly Row[]> {
+    async function systemJobs(): Promise<readonly Row[]> {
       for (;;) {
-        const { stdout, stderr } = await moorage(['ps', '-n', 'system', '-o', 'json'], env);
+        const { stdout, stderr } = await moorage(['ps', '-n', 'system', '-o', 'json']);
         expect(stdout, stderr).toContain('{');
         const { jobs } = JSON.parse(stdout) as { jobs: readonly Row[] };
         if (
@@ -77,8 +84,8 @@ describeNeeding(
           return [...jobs].sort((one, other) => (one.name < other.name ? -1 : 1));
       }
     }
-    async function says(text: string, env: NodeJS.ProcessEnv): Promise<void> {
-      const run = await moorage(['run', '--', 'sh', '-c', `echo ${text}`], env);
+    async function says(text: string): Promise<void> {
+      const run = await moorage(['run', '--', 'sh', '-c', `echo ${text}`]);
       expect([run.code, run.stdout], run.stderr).toEqual([0, `${text}\n`]);
     }
 
@@ -100,13 +107,13 @@ describeNeeding(
       machines.kill(2);
       const one = await result;
       expect([one.code, one.stderr]).toEqual([1, expect.stringMatching(/not there: c, and with it etcd-c/)]);
-      const env = exported(one);
-      await says(WORD, env);
+      env = exported(one);
+      await says(WORD);
 
       await printed(agent(2), /"ready":true/);
-      const two = await moorage(BOOTSTRAP, env);
+      const two = await moorage(BOOTSTRAP);
       expect(two.code, two.stderr).toBe(0);
-      const rows = await systemJobs(env);
+      const rows = await systemJobs();
       expect(rows.map(({ name }) => name)).toEqual(SYSTEM_JOBS);
       for (const { name, counts, owner } of rows) {
         expect([name, counts.placed]).toEqual([name, 1]);
@@ -114,13 +121,32 @@ describeNeeding(
       }
 
       // Once more: nothing changes.
-      const three = await moorage(BOOTSTRAP, env);
+      const three = await moorage(BOOTSTRAP);
       expect(three.code, three.stderr).toBe(0);
       const still = ({ name, version, submittedAtMs, counts }: Row): unknown => ({
         ...{ name, version, submittedAtMs, counts },
       });
-      expect((await systemJobs(env)).map(still)).toEqual(rows.map(still));
-      await says(WORD, env);
+      expect((await systemJobs()).map(still)).toEqual(rows.map(still));
+      await says(WORD);
+    });
+
+    it('S4.7 a new version of its job upgrades a role, while the cell works', async () => {
+      const status = async (): Promise<JobStatus> =>
+        JSON.parse((await moorage(['status', 'system/monitor-b', '-o', 'json'])).stdout) as JobStatus;
+      const { record } = await status();
+      const name = record.job.name;
+      const [group, task] = [record.job.groups[name]!, record.job.groups[name]!.tasks[name]!];
+      const tasks = { [name]: { ...task, env: { UPGRADED: 'yes' } } };
+      const job = { ...record.job, groups: { [name]: { ...group, tasks } } };
+      const run = await moorage(['run', '-'], JSON.stringify(jobToFile(job)));
+      expect(run.code, run.stderr).toBe(0);
+      const isUp = ({ allocation, report }: AllocationStatus): boolean =>
+        allocation.jobVersion === 2 && report?.state === 'running';
+      for (;;) {
+        const { allocations } = await status();
+        if (allocations.length === 1 && allocations.every(isUp)) break;
+      }
+      await says(WORD);
     });
 
     it('S4.13 no word of a job is in the clear between the machines', async () => {
