@@ -41,6 +41,12 @@ const CAMPAIGNS = {
     env: { MOORAGE_FUZZ_RUNS: '100000' },
     command: (options, root) => node(join(root, 'scripts', 'test.mjs'), 'fuzz', ...options),
   },
+  tickets: {
+    tells: '100,000 bad tickets to a real agent, and what the kernel started by them',
+    options: [],
+    env: { MOORAGE_BAD_TICKETS: '100000' },
+    command: (options, root) => node(join(root, 'scripts', 'test.mjs'), 'bad-tickets', ...options),
+  },
 };
 
 const [name, ...given] = process.argv.slice(2);

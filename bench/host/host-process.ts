@@ -18,6 +18,8 @@ export interface WorkerProgram {
   /** Path of the compiled shim; empty: found in the build. */
   readonly shim: string;
   readonly more?: WorkerOptions;
+  /** A command that runs the worker as its own process, in another surrounding. */
+  readonly within?: readonly string[];
 }
 
 /** More than any run asks for: none waits for another to end. */
@@ -43,13 +45,9 @@ export function startAgentProcess(folder: string, program: WorkerProgram = BUILT
 }
 
 export function beginAgentProcess(folder: string, program: WorkerProgram = BUILT): Birth {
-  const child = spawn(
-    process.execPath,
-    [...program.argv, folder, program.shim, JSON.stringify(program.more ?? {})],
-    {
-      stdio: ['pipe', 'pipe', 'pipe'],
-    },
-  );
+  const [command = '', ...before] = [...(program.within ?? []), process.execPath];
+  const args = [...before, ...program.argv, folder, program.shim, JSON.stringify(program.more ?? {})];
+  const child = spawn(command, args, { stdio: ['pipe', 'pipe', 'pipe'] });
   let errorText = '';
   child.stderr.on('data', (chunk: Buffer) => (errorText += chunk.toString()));
   child.stdin.on('error', () => undefined);

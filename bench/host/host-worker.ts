@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { runAgent } from '../../host-agent/main.ts';
 import { MemoryCellStore } from '../../src/adapters/memory/memory.ts';
+import { openCredentials } from '../../src/adapters/pki/credentials.ts';
 import { systemClock } from '../../src/adapters/system/system.ts';
 import { silentLog } from '../../src/adapters/telemetry/silent.ts';
 
@@ -23,6 +24,8 @@ export interface WorkerReady {
 export interface WorkerOptions extends Partial<AgentOptions> {
   /** The user and group that it becomes once it has read its program. */
   readonly runAs?: number;
+  /** Its folder of credentials; absent: it speaks plain. */
+  readonly credentials?: string;
 }
 
 export interface WorkerUsage {
@@ -38,7 +41,7 @@ export interface WorkerUsage {
 }
 
 const [stateFolder = '', shim = '', more = '{}'] = process.argv.slice(2);
-const { runAs, ...options } = JSON.parse(more) as WorkerOptions;
+const { runAs, credentials, ...options } = JSON.parse(more) as WorkerOptions;
 if (runAs !== undefined) {
   process.setgroups?.([]);
   process.setgid?.(runAs);
@@ -56,6 +59,7 @@ const agent = await runAgent({
   requireTickets: false,
   store: new MemoryCellStore({ clock: systemClock }),
   ...(shim === '' ? {} : { shim: { kind: 'native', path: shim } }),
+  ...(credentials === undefined ? {} : { reach: { credentials: openCredentials(credentials, null) } }),
   ...options,
 });
 const ready: WorkerReady = {

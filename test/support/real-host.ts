@@ -73,15 +73,17 @@ export const BUILT_AGENT = join(root, 'dist', 'bench', 'host', 'host-worker.js')
 /**
  * A host-agent in a process of its own, as built, that asks for no tickets and keeps small logs.
  * @param options `runAs`: the user and group that it becomes once it has read its program
+ * @param within a command that runs the agent as its own process, in another surrounding
  * @throws with what it said when it does not come up
  */
 export function startAgentChild(
   folder: string,
   shim: string,
   options: WorkerOptions = {},
+  within: readonly string[] = [],
 ): Promise<AgentChild> {
   const more = { settings: { logBounds: { segmentBytes: 64 * 1024, segmentsMax: 64 } }, ...options };
-  return startAgentProcess(folder, { argv: [BUILT_AGENT], shim, more });
+  return startAgentProcess(folder, { argv: [BUILT_AGENT], shim, more, within });
 }
 
 /** Asks until the report satisfies the test. Bounded by the test's own deadline. */
