@@ -179,6 +179,11 @@ export class HostAgent {
     return this.#host;
   }
 
+  /** The wall clock, which is never set back. */
+  get nowMs(): number {
+    return this.#context.journal.nowMs();
+  }
+
   get feed(): ReportFeed {
     return this.#context.table.feed;
   }

@@ -17,7 +17,7 @@ import { abandonable } from '../src/runtime/wait/abandon.ts';
 import { HostAgent } from './agent.ts';
 import { AGENT_SETTINGS, ALIVE_TTL_MS, PORT_RANGE } from './defaults.ts';
 import type { RunningAgent } from './main.ts';
-import { BODY_BYTES_MAX, CLOSE_GRACE_MS, running, verifierOf } from './main.ts';
+import { BODY_BYTES_MAX, CLOSE_GRACE_MS, delegationChecks, running, verifierOf } from './main.ts';
 import { Registrar } from './api/registration.ts';
 import { PERIODIC_TASKS, startPeriodicTasks } from './api/periodic-tasks.ts';
 import type { Served } from './api/api.ts';
@@ -96,17 +96,19 @@ export async function runHollow(options: HollowOptions): Promise<RunningAgent> {
     prefix: '/hosts/:host',
     find: (request: RouteRequest) => served.get(request.params['host'] ?? ''),
   };
+  const delegations = delegationChecks(options.reach);
   const routes = hostRoutes({
     ...found,
     ready: () => registrar.registered,
     ask: askStore(store, cellKeys(options.cell)),
+    ...delegations,
     metricsText: () => metrics.render(),
   });
   const server = fastifyServer({ log, connectionsMax: CONNECTIONS_MAX, ...options.reach });
   const listener = await server.listen(routes, {
     ...options.listen,
     bodyBytesMax: BODY_BYTES_MAX,
-    channels: hostChannels(found),
+    channels: hostChannels({ ...found, ...delegations }),
   });
   for (const agent of agents) agent.setAddress(`${listener.address}/hosts/${agent.host.id}`);
   let endRounds = (): void => undefined;

@@ -15,6 +15,7 @@ import { systemNames } from '../src/adapters/system/names.ts';
 import { builtFile } from '../src/adapters/system/package-files.ts';
 import { systemClock, systemRandom } from '../src/adapters/system/system.ts';
 import { systemFailures } from '../src/adapters/system/fail-points.ts';
+import { delegationOpener } from '../src/adapters/pki/delegations.ts';
 import { promMetrics } from '../src/adapters/telemetry/metrics.ts';
 import { readPinnedKeys } from '../src/adapters/tickets/key-files.ts';
 import { ticketVerifier } from '../src/adapters/tickets/tickets.ts';
@@ -45,6 +46,7 @@ import { Registrar } from './api/registration.ts';
 import type { PeriodicTaskOptions } from './api/periodic-tasks.ts';
 import { PERIODIC_TASKS, startPeriodicTasks } from './api/periodic-tasks.ts';
 import { askStore } from './orders/orderer.ts';
+import type { HostRoutesOptions } from './api/api.ts';
 import { hostChannels, hostRoutes } from './api/api.ts';
 
 export interface AgentOptions {
@@ -188,17 +190,19 @@ export async function runAgent(options: AgentOptions): Promise<RunningAgent> {
       [agent],
     );
     const served = { agent, ports, attemptsKept: settings.attemptsKept };
+    const delegations = delegationChecks(options.reach);
     const routes = hostRoutes({
       prefix: '',
       find: () => served,
       ready: () => registrar.registered,
       ask: askStore(store, cellKeys(options.cell)),
+      ...delegations,
       metricsText: () => metrics.render(),
     });
     const listener = await server.listen(routes, {
       ...options.listen,
       bodyBytesMax: BODY_BYTES_MAX,
-      channels: hostChannels({ prefix: '', find: () => served }),
+      channels: hostChannels({ prefix: '', find: () => served, ...delegations }),
     });
     closers.unshift(() => listener.close(CLOSE_GRACE_MS));
     agent.setAddress(listener.address);
@@ -279,6 +283,14 @@ export async function verifierOf(
   if (options.pinnedKeysFile === undefined)
     throw new Error('a host that requires tickets needs the file of pinned arbiter keys');
   return ticketVerifier(await readPinnedKeys(options.pinnedKeysFile));
+}
+
+/** A host with credentials lets a monitor do inside tasks what somebody asked it for. */
+export function delegationChecks(reach: Reach | undefined): Pick<HostRoutesOptions, 'delegations'> {
+  const credentials = reach?.credentials;
+  if (credentials === undefined) return {};
+  const open = delegationOpener(credentials, () => systemClock.nowMs());
+  return { delegations: { open, digest: sha256Hex } };
 }
 
 async function factsOf(options: AgentOptions): Promise<HostFacts> {

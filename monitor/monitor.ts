@@ -15,13 +15,14 @@
  * `monitor.ts` ties them together, on a `context.ts` that they share; `refusals.ts` are the API's answers to what cannot be
  * done. `main.ts` runs a monitor on this machine.
  */
+import { Delegator } from '../src/clients/delegator.ts';
 import { HostClient } from '../src/clients/host-client.ts';
 import { invitationIdOf } from '../src/core/access/invitation.ts';
 import type { Job } from '../src/core/cell/job.ts';
 import { cellKeys } from '../src/core/cell/keys.ts';
 import { LedgerBook } from '../src/core/commit/ledger-book.ts';
 import type { AllocationReport } from '../src/core/host/report.ts';
-import type { Digest } from '../src/ports/crypto.ts';
+import type { Digest, SignDelegation } from '../src/ports/crypto.ts';
 import type { ChannelClient, HttpClient, HttpListener, HttpServer } from '../src/ports/http.ts';
 import type { StoreUpkeep } from '../src/ports/store-upkeep.ts';
 import type { RolePorts } from '../src/runtime/runtime.ts';
@@ -67,6 +68,8 @@ import { SchedulerQueries } from './jobs/why.ts';
 
 export interface MonitorDeps extends Omit<RolePorts, 'keys'> {
   readonly digest: Digest;
+  /** Absent: hosts trust whoever reaches them. */
+  readonly delegate?: SignDelegation;
   /** Name of the cell: all its keys lie under `/moorage/<cell>/`. */
   readonly cell: string;
   readonly id: string;
@@ -208,7 +211,9 @@ export class Monitor {
     });
     const statuses = new JobStatuses(copy, follower.view);
     const jobChanges = new JobChanges();
-    const hosts = new HostClient(http);
+    const { delegate: sign } = this.#deps;
+    const delegated = sign === undefined ? {} : { delegator: new Delegator({ sign, digest, clock }) };
+    const hosts = new HostClient(http, delegated);
     const writes = new JobWrites({ store, keys, clock });
     const verdictOf = (host: string) => this.hostWatch.verdictOf(host);
     const submit = (job: Job): Promise<Written<SubmitAnswer>> => writes.submit(job, { ifMatch: null });

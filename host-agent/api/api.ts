@@ -4,6 +4,7 @@
  */
 import { isId } from '../../src/core/cell/ids.ts';
 import type { Right } from '../../src/core/access/access.ts';
+import type { DelegatedAct } from '../../src/core/access/delegation.ts';
 import type { ChannelRoute, Route, RouteReply, RouteRequest } from '../../src/ports/http.ts';
 import type { StartRequest, StopRequest } from '../../src/wire/api/host-api.ts';
 import { LOG_OFFSET_HEADER, LOG_STREAMS } from '../../src/wire/api/host-api.ts';
@@ -14,6 +15,8 @@ import { readBody } from '../../src/wire/api/api.ts';
 import type { HostAgent } from '../agent.ts';
 import type { AskStore } from '../orders/orderer.ts';
 import { checkEnds, checkStarts } from '../orders/orderer.ts';
+import type { DelegationChecks } from '../orders/delegations.ts';
+import { checkDelegated } from '../orders/delegations.ts';
 import { refusal } from '../orders/admission.ts';
 import type { InputMode } from '../io/input-holders.ts';
 import { readLog } from '../io/log-reader.ts';
@@ -34,6 +37,8 @@ export interface HostRoutesOptions {
   ready(): boolean;
   /** Absent: whoever has the right to end allocations may end any. */
   readonly ask?: AskStore;
+  /** Absent: whoever has the right to relay may relay anything. */
+  readonly delegations?: DelegationChecks;
   metricsText(): Promise<string>;
 }
 
@@ -47,6 +52,11 @@ export function hostRoutes(options: HostRoutesOptions): readonly Route[] {
     right,
     handle: async (request) => handle(servedBy(options, request), request),
   });
+  const relayed = (method: Route['method'], path: string, act: DelegatedAct, handle: Handler): Route =>
+    route(method, `/v1/allocations/:id${path}`, 'relay', (served, request) => {
+      checkRelay(served, request, act, options.delegations);
+      return handle(served, request);
+    });
   return [
     route('PUT', '/v1/allocations/:id', 'start', start),
     route('POST', '/v1/allocations/:id/stop', 'stop', ending(options.ask, stop)),
@@ -55,12 +65,12 @@ export function hostRoutes(options: HostRoutesOptions): readonly Route[] {
     route('GET', '/v1/allocations/:id', 'reports', async ({ agent }, request) =>
       ok(agent.report(idOf(request))),
     ),
-    route('GET', '/v1/allocations/:id/logs', 'relay', logs),
-    route('POST', '/v1/allocations/:id/exec', 'relay', exec),
-    route('GET', '/v1/allocations/:id/exec/:command', 'relay', async ({ agent }, request) =>
+    relayed('GET', '/logs', 'logs', logs),
+    relayed('POST', '/exec', 'exec', exec),
+    relayed('GET', '/exec/:command', 'command', async ({ agent }, request) =>
       ok(await agent.command(idOf(request), request.params['command'] ?? '', request.query['task'])),
     ),
-    route('POST', '/v1/allocations/:id/signal', 'relay', signal),
+    relayed('POST', '/signal', 'signal', signal),
     route('GET', '/v1/reports', 'reports', reports),
     route('GET', '/v1/usage', 'reports', async ({ agent }) => ok(await agent.usage())),
     ...processRoutes(options),
@@ -68,13 +78,17 @@ export function hostRoutes(options: HostRoutesOptions): readonly Route[] {
 }
 
 /** The talks of the host-agent's API; see `wire/attach-frames.ts`. */
-export function hostChannels(options: Pick<HostRoutesOptions, 'prefix' | 'find'>): readonly ChannelRoute[] {
+export function hostChannels(
+  options: Pick<HostRoutesOptions, 'prefix' | 'find' | 'delegations'>,
+): readonly ChannelRoute[] {
   return [
     {
       path: `${options.prefix}/v1/allocations/:id/attach`,
       right: 'relay',
       open: async (request) => {
-        const { agent } = servedBy(options, request);
+        const served = servedBy(options, request);
+        checkRelay(served, request, 'attach', options.delegations);
+        const { agent } = served;
         const { task, command } = request.query;
         const asked = {
           ...(task === undefined ? {} : { task }),
@@ -137,6 +151,17 @@ async function start({ agent }: Served, request: RouteRequest): Promise<RouteRep
     throw refusal('bad-request', 'the address and the body name different allocations');
   checkStarts(request.peer, order.allocation);
   return ok({ report: await agent.start(order) });
+}
+
+function checkRelay(
+  { agent, ports }: Served,
+  request: RouteRequest,
+  act: DelegatedAct,
+  checks: DelegationChecks | undefined,
+): void {
+  const { host, nowMs } = agent;
+  const route = { host: host.id, allocation: idOf(request), act, nowMs, log: ports.log };
+  checkDelegated(request, route, checks);
 }
 
 /** The caller may end this allocation, or its order is refused before it is read. */

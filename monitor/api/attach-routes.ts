@@ -1,7 +1,8 @@
-import { sees } from '../../src/core/access/access.ts';
+import { nameOfCaller, sees } from '../../src/core/access/access.ts';
 import { isId } from '../../src/core/cell/ids.ts';
 import type { Channel, ChannelClient, ChannelRoute, Route, RouteRequest } from '../../src/ports/http.ts';
 import { HttpError } from '../../src/ports/http.ts';
+import type { Behalf } from '../../src/clients/delegator.ts';
 import { problemErrorOf } from '../../src/clients/clients.ts';
 import type { ExecRequest, SignalRequest } from '../../src/wire/api/exec-api.ts';
 import { execRequest, signalRequest } from '../../src/wire/api/exec-api.ts';
@@ -21,15 +22,18 @@ export function attachRoutes(state: MonitorState): Route[] {
       right: 'enter',
       handle: async (request) => {
         const order = checked<ExecRequest>(execRequest, request.body);
-        return answered(() => hosts.exec(hostOf(state, request), idOf(request), order));
+        const { address, ...behalf } = hostOf(state, request);
+        return answered(() => hosts.exec(address, idOf(request), order, behalf));
       },
     },
     {
       method: 'GET',
       path: '/v1/allocations/:id/exec/:command',
       right: 'enter',
-      handle: (request) =>
-        answered(() => hosts.command(hostOf(state, request), idOf(request), request.params['command'] ?? '')),
+      handle: (request) => {
+        const { address, ...behalf } = hostOf(state, request);
+        return answered(() => hosts.command(address, idOf(request), request.params['command'] ?? '', behalf));
+      },
     },
     {
       method: 'POST',
@@ -37,7 +41,8 @@ export function attachRoutes(state: MonitorState): Route[] {
       right: 'enter',
       handle: async (request) => {
         const order = checked<SignalRequest>(signalRequest, request.body);
-        return answered(() => hosts.signal(hostOf(state, request), idOf(request), order));
+        const { address, ...behalf } = hostOf(state, request);
+        return answered(() => hosts.signal(address, idOf(request), order, behalf));
       },
     },
   ];
@@ -50,10 +55,10 @@ export function attachChannels(state: MonitorState, channels: ChannelClient): Ch
       path: '/v1/allocations/:id/attach',
       right: 'enter',
       open: async (request) => {
-        const query = new URLSearchParams(request.query).toString();
-        const url = `${hostOf(state, request)}/v1/allocations/${idOf(request)}/attach?${query}`;
+        const { address, ...behalf } = hostOf(state, request);
+        const call = state.hosts.attaching(address, idOf(request), request.query, behalf);
         const answer = await reached(() =>
-          channels.open({ url, to: 'agent', timeoutMs: OPEN_TIMEOUT_MS, signal: request.signal }),
+          channels.open({ ...call, timeoutMs: OPEN_TIMEOUT_MS, signal: request.signal }),
         );
         if (answer.kind === 'refused') throw problemErrorOf(answer.answer);
         return async (client) => {
@@ -96,14 +101,17 @@ function idOf(request: RouteRequest): string {
   return id;
 }
 
-/** @returns the address of the host that reported the allocation */
-function hostOf({ copy, follower }: MonitorState, request: RouteRequest): string {
+/** @returns the host that reported the allocation, and for whom it is asked */
+function hostOf(
+  { copy, follower }: MonitorState,
+  request: RouteRequest,
+): Behalf & { readonly address: string } {
   const report = follower.view.allocation(idOf(request));
   const host =
     report === undefined || !sees(request.peer, report.namespace)
       ? undefined
       : copy.hosts.get(report.host)?.value;
-  if (host !== undefined) return host.address;
+  if (host !== undefined) return { address: host.address, host: host.id, by: nameOfCaller(request.peer) };
   throw refuse(404, 'no-such-allocation', `no host has reported allocation ${idOf(request)}`, {
     hint: 'moorage ps',
   });

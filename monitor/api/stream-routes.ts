@@ -1,3 +1,4 @@
+import { nameOfCaller } from '../../src/core/access/access.ts';
 import type { Route, RouteReply, RouteRequest } from '../../src/ports/http.ts';
 import { jobKeyOf } from '../../src/core/cell/ids.ts';
 import { ndjsonLine } from '../../src/runtime/stream/ndjson.ts';
@@ -75,6 +76,7 @@ function logQuery(request: RouteRequest, jobKey: string): LogQuery {
   if (stream === undefined)
     throw refuse(400, 'bad-request', `stream must be one of ${LOG_STREAMS.join(', ')}`, { path: 'stream' });
   return {
+    by: nameOfCaller(request.peer),
     jobKey,
     group: named('group'),
     index: countIn(request, 'index', 0, INDEX_MAX),

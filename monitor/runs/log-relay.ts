@@ -152,14 +152,9 @@ export class LogRelay {
     const host = this.#deps.copy.hosts.get(target.host)?.value;
     if (host === undefined) throw gone(target);
     const { task } = target;
-    const { stream, follow } = query;
-    return this.#deps.hosts.logs(host.address, target.allocation, {
-      task,
-      stream,
-      offset,
-      follow,
-      signal: caller,
-    });
+    const { stream, follow, by } = query;
+    const request = { task, stream, offset, follow, signal: caller };
+    return this.#deps.hosts.logs(host.address, target.allocation, request, { by, host: target.host });
   }
 
   /** The stream ended in order: because the allocation did, or because the agent is about to stop? */

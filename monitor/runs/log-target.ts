@@ -3,6 +3,8 @@ import type { LogStream } from '../../src/wire/api/host-api.ts';
 import type { CellCopy } from '../view/view.ts';
 
 export interface LogQuery {
+  /** For whom it is read. */
+  readonly by: string;
   readonly jobKey: string;
   readonly group: string | null;
   readonly index: number;

@@ -1,5 +1,6 @@
 import type { AllocationReport } from '../core/host/report.ts';
-import type { HttpAnswer, HttpCall, HttpClient } from '../ports/http.ts';
+import type { Asked, DelegatedAct } from '../core/access/delegation.ts';
+import type { ChannelCall, HttpAnswer, HttpCall, HttpClient } from '../ports/http.ts';
 import { HttpError } from '../ports/http.ts';
 import type { SignalAnswer } from '../wire/api/attach-frames.ts';
 import type { CommandStatus, ExecRequest, SignalRequest } from '../wire/api/exec-api.ts';
@@ -13,6 +14,7 @@ import type {
 } from '../wire/api/host-api.ts';
 import { LOG_OFFSET_HEADER, START_REFUSALS } from '../wire/api/host-api.ts';
 import type { HostUsage } from '../wire/api/usage-api.ts';
+import type { Behalf, Delegator } from './delegator.ts';
 import { bodyOf, isPassing, isSuccess, problemErrorOfStream, problemOf } from './clients.ts';
 
 export interface HostClientOptions {
@@ -20,6 +22,8 @@ export interface HostClientOptions {
   readonly timeoutMs: number;
   /** Silence after which a log stream counts as dead; a task may be silent for long. */
   readonly logIdleMs: number;
+  /** Absent: the hosts trust whoever reaches them. */
+  readonly delegator?: Delegator;
 }
 
 const DEFAULTS: HostClientOptions = { timeoutMs: 5_000, logIdleMs: 24 * 3600 * 1000 };
@@ -135,31 +139,46 @@ export class HostClient {
    * Runs a command inside an allocation. Safe to ask again, under the same command id.
    * @throws HttpError, ProblemError
    */
-  exec(address: string, id: string, request: ExecRequest): Promise<CommandStatus> {
-    return this.#ask('POST', `${address}/v1/allocations/${id}/exec`, request);
+  exec(address: string, id: string, body: ExecRequest, behalf?: Behalf): Promise<CommandStatus> {
+    const headers = this.#headers(id, 'exec', { query: {}, body }, behalf);
+    return this.#ask('POST', `${address}/v1/allocations/${id}/exec`, { body, headers });
   }
 
   /** @throws HttpError, ProblemError */
-  command(address: string, id: string, commandId: string): Promise<CommandStatus> {
-    return this.#ask('GET', `${address}/v1/allocations/${id}/exec/${commandId}`);
+  command(address: string, id: string, command: string, behalf?: Behalf): Promise<CommandStatus> {
+    const headers = this.#headers(id, 'command', { command, query: {} }, behalf);
+    return this.#ask('GET', `${address}/v1/allocations/${id}/exec/${command}`, { headers });
   }
 
   /** Safe to ask again, under the same command id. @throws HttpError, ProblemError */
-  signal(address: string, id: string, request: SignalRequest): Promise<SignalAnswer> {
-    return this.#ask('POST', `${address}/v1/allocations/${id}/signal`, request);
+  signal(address: string, id: string, body: SignalRequest, behalf?: Behalf): Promise<SignalAnswer> {
+    const headers = this.#headers(id, 'signal', { query: {}, body }, behalf);
+    return this.#ask('POST', `${address}/v1/allocations/${id}/signal`, { body, headers });
+  }
+
+  /** How a channel to a task is opened. @param query as in `wire/exec-api.ts` */
+  attaching(
+    address: string,
+    id: string,
+    query: Readonly<Record<string, string>>,
+    behalf: Behalf,
+  ): Pick<ChannelCall, 'url' | 'to' | 'headers'> {
+    const url = `${address}/v1/allocations/${id}/attach?${new URLSearchParams(query).toString()}`;
+    return { url, to: 'agent', headers: this.#headers(id, 'attach', { query }, behalf) };
   }
 
   /** @throws HttpError, ProblemError */
-  async logs(address: string, id: string, request: LogRequest): Promise<HostLog> {
-    const query = new URLSearchParams({
+  async logs(address: string, id: string, request: LogRequest, behalf?: Behalf): Promise<HostLog> {
+    const query = {
       task: request.task,
       stream: request.stream,
       offset: String(request.offset),
       follow: String(request.follow),
-    });
+    };
     const answer = await this.#http.stream({
       method: 'GET',
-      url: `${address}/v1/allocations/${id}/logs?${query.toString()}`,
+      url: `${address}/v1/allocations/${id}/logs?${new URLSearchParams(query).toString()}`,
+      headers: this.#headers(id, 'logs', { query }, behalf),
       to: 'agent',
       timeoutMs: this.#options.timeoutMs,
       idleTimeoutMs: this.#options.logIdleMs,
@@ -169,11 +188,20 @@ export class HostClient {
     return { offset: Number(answer.headers[LOG_OFFSET_HEADER] ?? request.offset), chunks: answer.chunks };
   }
 
-  async #ask<T>(method: HttpCall['method'], url: string, body?: unknown): Promise<T> {
-    return bodyOf<T>(await this.#call({ method, url, body }));
+  #headers(allocation: string, act: DelegatedAct, asked: Asked, behalf: Behalf | undefined): Headers {
+    const { delegator } = this.#options;
+    return behalf === undefined ? {} : (delegator?.headers(behalf, { allocation, act }, asked) ?? {});
   }
 
-  #call(call: Pick<HttpCall, 'method' | 'url' | 'body'>): Promise<HttpAnswer> {
+  async #ask<T>(
+    method: HttpCall['method'],
+    url: string,
+    more: Pick<HttpCall, 'body' | 'headers'> = {},
+  ): Promise<T> {
+    return bodyOf<T>(await this.#call({ method, url, ...more }));
+  }
+
+  #call(call: Pick<HttpCall, 'method' | 'url' | 'body' | 'headers'>): Promise<HttpAnswer> {
     return this.#http.call({ ...call, to: 'agent', timeoutMs: this.#options.timeoutMs });
   }
 
@@ -186,6 +214,8 @@ export class HostClient {
     }
   }
 }
+
+type Headers = Readonly<Record<string, string>>;
 
 type OrderReply = { readonly kind: 'answered'; readonly answer: HttpAnswer } | UnknownOutcome;
 

@@ -1,3 +1,4 @@
+import type { Delegation } from '../core/access/delegation.ts';
 import type { TicketBody } from '../core/quota/ticket.ts';
 
 /** SHA-256 as lower-case hex. */
@@ -23,3 +24,13 @@ export type VerifiedTicket =
       readonly valid: false;
       readonly reason: 'unknown-format' | 'malformed' | 'unknown-key' | 'bad-signature';
     };
+
+/** @returns what a host takes as the word of this process */
+export type SignDelegation = (delegation: Delegation) => string;
+
+/** Trusts monitors of the cell alone, by their certificates. */
+export type OpenDelegation = (text: string) => OpenedDelegation;
+
+export type OpenedDelegation =
+  | { readonly valid: true; readonly monitor: string; readonly delegation: Delegation }
+  | { readonly valid: false; readonly reason: 'malformed' | 'unknown-signer' | 'bad-signature' };

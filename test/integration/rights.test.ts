@@ -11,6 +11,7 @@ import { runScheduler } from '../../schedulers/main.ts';
 import { startEtcd } from '../../src/adapters/etcd/server/server.ts';
 import { findEtcd } from '../../src/adapters/etcd/server/find-etcd.ts';
 import { webSocketClient } from '../../src/adapters/http/channel-client.ts';
+import { delegationSigner } from '../../src/adapters/pki/delegations.ts';
 import { undiciClient } from '../../src/adapters/http/client.ts';
 import { nodeClient } from '../../src/adapters/http/node-client.ts';
 import type { Bearer, Showing } from '../../src/adapters/pki/bearer.ts';
@@ -20,8 +21,11 @@ import { openCredentials } from '../../src/adapters/pki/credentials.ts';
 import { issue } from '../../src/adapters/pki/authority.ts';
 import { silentLog } from '../../src/adapters/telemetry/silent.ts';
 import { makeKeyFiles } from '../../src/adapters/tickets/key-files.ts';
+import { sha256Hex } from '../../src/adapters/system/digest.ts';
 import { HostClient } from '../../src/clients/host-client.ts';
 import { MonitorClient } from '../../src/clients/monitor-client.ts';
+import type { Delegation } from '../../src/core/access/delegation.ts';
+import { askedText, DELEGATED_ACTS, DELEGATION_TTL_MS } from '../../src/core/access/delegation.ts';
 import type { IdentityRole } from '../../src/core/access/identity.ts';
 import { IDENTITY_ROLES } from '../../src/core/access/identity.ts';
 import type { Scope } from '../../src/core/access/person.ts';
@@ -30,10 +34,11 @@ import { isTerminal } from '../../src/core/host/states.ts';
 import type { HttpClient, Method } from '../../src/ports/http.ts';
 import { HttpError } from '../../src/ports/http.ts';
 import type { AuditAnswer } from '../../src/wire/api/audit-api.ts';
+import { DELEGATION_HEADER } from '../../src/wire/api/delegation-schema.ts';
 import { requestFor } from '../../src/wire/api/arbiter-api.ts';
 import { LOOPBACK_HOSTS, TestAuthority } from '../support/credentials.ts';
 import { someStart, someStop } from '../support/host-orders.ts';
-import { PLAIN_SHIM } from '../support/real-host.ts';
+import { PLAIN_SHIM, readAll } from '../support/real-host.ts';
 import type { ServedRoute, ServerRole } from '../support/rights-table.ts';
 import { has, lets, servedRoutes } from '../support/rights-table.ts';
 import { someTerms } from '../support/tickets.ts';
@@ -105,13 +110,14 @@ async function fateOf(route: ServedRoute, showing: Showing): Promise<Fate> {
     if (route.method === 'CHANNEL') {
       const answer = await webSocketClient(showing).open({ url, timeoutMs: TIMEOUT_MS });
       if (answer.kind === 'open') return 'let-in';
-      return REFUSALS.has(answer.answer.status) ? 'refused' : 'let-in';
+      return isRefused(answer.answer.status, JSON.stringify(answer.answer.body)) ? 'refused' : 'let-in';
     }
-    const { status } = await http.stream({
+    const { status, chunks } = await http.stream({
       ...{ method: route.method as Method, url, timeoutMs: TIMEOUT_MS, idleTimeoutMs: TIMEOUT_MS },
       signal: over.signal,
     });
-    return REFUSALS.has(status) ? 'refused' : 'let-in';
+    if (!REFUSALS.has(status)) return 'let-in';
+    return isRefused(status, String(await readAll(chunks))) ? 'refused' : 'let-in';
   } catch (error) {
     if (error instanceof HttpError) return 'closed';
     throw error;
@@ -122,6 +128,11 @@ async function fateOf(route: ServedRoute, showing: Showing): Promise<Fate> {
 }
 
 const REFUSALS: ReadonlySet<number> = new Set([401, 403]);
+
+/** Who is let in as a monitor is asked next for whom it does that. */
+function isRefused(status: number, body: string): boolean {
+  return REFUSALS.has(status) && !body.includes('not-delegated');
+}
 
 function clientWith(showing: Showing): HttpClient {
   return 'token' in showing ? nodeClient(showing) : undiciClient({ credentials: showing });
@@ -462,6 +473,73 @@ describe('S4.13 I39 a stolen certificate', () => {
       if (report === null || isTerminal(report.state)) return;
       await pause(50);
     }
+  });
+
+  it('of a monitor enters no task: each delegation is for one host, allocation, act, request, and for seconds', async () => {
+    const operator = new MonitorClient(await as('operator', 'ann'), {
+      urls: [at('monitor')],
+      from: 'a test',
+    });
+    await operator.submit({ name: 'entered', type: 'batch', command: ['sleep', '1000'] });
+    const id = await runningOf(operator, 'entered');
+    const body = { commandId: 's1', signal: 'SIGCONT' };
+    const other = { ...body, signal: 'SIGKILL' };
+    // What a person does through a monitor, its host lets be done.
+    const through = await as('operator', 'ann');
+    expect(await call(through, 'POST', `${at('monitor')}/v1/allocations/${id}/signal`, body)).toEqual([
+      200,
+      '',
+    ]);
+
+    const stolen = await authority.credentials('monitor', 'monitor-1');
+    const sign = delegationSigner(stolen);
+    const right: Delegation = {
+      ...{ by: 'operator/ann', host: 'host-1', allocation: id, act: 'signal' },
+      request: sha256Hex(askedText({ query: {}, body })),
+      ...{ notBeforeMs: Date.now(), expiresMs: Date.now() + DELEGATION_TTL_MS },
+    };
+    const thief = undiciClient({ credentials: stolen });
+    clients.push(thief);
+    /** @returns why the host refuses it; `done` */
+    const signal = async (text: string | null, sent: unknown = body, who = thief): Promise<string> => {
+      const { status, body: answer } = await who.call({
+        ...{ method: 'POST', url: `${at('agent')}/v1/allocations/${id}/signal`, body: sent },
+        ...(text === null ? {} : { headers: { [DELEGATION_HEADER]: text } }),
+        timeoutMs: TIMEOUT_MS,
+      });
+      if (status === 200) return 'done';
+      const { code, detail } = answer as { readonly code: string; readonly detail: string };
+      expect([status, code]).toEqual([403, 'not-delegated']);
+      return detail.slice(detail.lastIndexOf(': ') + 2);
+    };
+    const earlier = { notBeforeMs: Date.now() - 60_000, expiresMs: Date.now() - 50_000 };
+    expect(await signal(null)).toBe('there is none');
+    expect(await signal(sign({ ...right, host: 'host-2' }))).toBe('other-host');
+    expect(await signal(sign({ ...right, allocation: 'another' }))).toBe('other-allocation');
+    for (const act of DELEGATED_ACTS.filter((one) => one !== 'signal'))
+      expect(await signal(sign({ ...right, act }))).toBe('other-act');
+    expect(await signal(sign(right), other)).toBe('other-request');
+    expect(await signal(sign({ ...right, ...earlier }))).toBe('expired');
+    expect(await signal(sign({ ...right, expiresMs: Date.now() + 3_600_000 }))).toBe('counts-too-long');
+    expect(await signal(sign(right), body, await as('monitor', 'monitor-2'))).toBe(
+      'another monitor signed it',
+    );
+    const scheduler = delegationSigner(await authority.credentials('scheduler', 'batch-1'));
+    expect(await signal(scheduler(right))).toBe('unknown-signer');
+    const hosts = new HostClient(thief);
+    const logs = { task: 'main', stream: 'stdout', offset: 0, follow: false } as const;
+    await expect(hosts.logs(at('agent'), id, logs)).rejects.toThrow('no delegation');
+    await expect(hosts.exec(at('agent'), id, { commandId: 'c1', command: ['true'] })).rejects.toThrow(
+      'no delegation',
+    );
+    const attach = { url: `${at('agent')}/v1/allocations/${id}/attach`, timeoutMs: TIMEOUT_MS };
+    expect(await webSocketClient(stolen).open(attach)).toMatchObject({
+      answer: { status: 403, body: { code: 'not-delegated' } },
+    });
+    // Nothing of that did anything; what was passed on does.
+    expect((await hosts.get(at('agent'), id))?.state).toBe('running');
+    expect(await signal(sign(right))).toBe('done');
+    await operator.stop({ namespace: 'default', job: 'entered' });
   });
 
   it('of a host calls nobody', async () => {

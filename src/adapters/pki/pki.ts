@@ -8,6 +8,7 @@
  * - `bundle.ts` is what the authority hands to a machine that has a key of its own: a certificate for it, on a way that is
  *   trusted with nothing; `shown-authority.ts` is how a machine that knows a fingerprint only comes to its authority.
  * - `bearer.ts` is what a person has instead: a token, and the authorities that it is shown to.
+ * - `delegations.ts`: what a monitor does for somebody else, signed with its own key, and checked by a host.
  * - `certified.ts` reads the identity in a certificate; `tls.ts` has the settings of both ends of a connection.
  */
 
