@@ -1,5 +1,5 @@
 import type { AuditRecord } from '../../src/core/access/audit.ts';
-import { AUDIT_ANSWER_MAX } from '../../src/wire/api/audit-api.ts';
+import { AUDIT_ANSWER_MAX } from '../../src/wire/access/audit-api.ts';
 import { readDuration } from '../../src/wire/values/units.ts';
 import type { Context, GlobalOptions } from '../command/context.ts';
 import { EXIT, usageError } from '../command/exit.ts';

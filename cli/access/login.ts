@@ -6,7 +6,7 @@ import { nodeClient } from '../../src/adapters/http/node-client.ts';
 import { MonitorClient } from '../../src/clients/monitor-client.ts';
 import type { MonitorAddresses } from '../../src/clients/monitor-failover.ts';
 import { tokenIdOf } from '../../src/core/access/token.ts';
-import type { WhoAmI } from '../../src/wire/api/token-api.ts';
+import type { WhoAmI } from '../../src/wire/access/token-api.ts';
 import { credentialsFolder, findCell } from '../command/cell-address.ts';
 import type { Context, GlobalOptions } from '../command/context.ts';
 import { usageError } from '../command/exit.ts';

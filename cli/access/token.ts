@@ -1,7 +1,7 @@
 import { isOfCell, SCOPES } from '../../src/core/access/person.ts';
 import { TOKEN_TTL_MAX_MS } from '../../src/core/access/token.ts';
 import { isId } from '../../src/core/cell/ids.ts';
-import type { TokenStatus } from '../../src/wire/api/token-api.ts';
+import type { TokenStatus } from '../../src/wire/access/token-api.ts';
 import { readDuration } from '../../src/wire/values/units.ts';
 import type { Context } from '../command/context.ts';
 import { EXIT, usageError } from '../command/exit.ts';

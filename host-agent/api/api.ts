@@ -52,11 +52,12 @@ export function hostRoutes(options: HostRoutesOptions): readonly Route[] {
     right,
     handle: async (request) => handle(servedBy(options, request), request),
   });
-  const relayed = (method: Route['method'], path: string, act: DelegatedAct, handle: Handler): Route =>
-    route(method, `/v1/allocations/:id${path}`, 'relay', (served, request) => {
+  const relayed = (act: DelegatedAct, handle: Handler): Handler => {
+    return async (served, request) => {
       checkRelay(served, request, act, options.delegations);
       return handle(served, request);
-    });
+    };
+  };
   return [
     route('PUT', '/v1/allocations/:id', 'start', start),
     route('POST', '/v1/allocations/:id/stop', 'stop', ending(options.ask, stop)),
@@ -65,12 +66,10 @@ export function hostRoutes(options: HostRoutesOptions): readonly Route[] {
     route('GET', '/v1/allocations/:id', 'reports', async ({ agent }, request) =>
       ok(agent.report(idOf(request))),
     ),
-    relayed('GET', '/logs', 'logs', logs),
-    relayed('POST', '/exec', 'exec', exec),
-    relayed('GET', '/exec/:command', 'command', async ({ agent }, request) =>
-      ok(await agent.command(idOf(request), request.params['command'] ?? '', request.query['task'])),
-    ),
-    relayed('POST', '/signal', 'signal', signal),
+    route('GET', '/v1/allocations/:id/logs', 'relay', relayed('logs', logs)),
+    route('POST', '/v1/allocations/:id/exec', 'relay', relayed('exec', exec)),
+    route('GET', '/v1/allocations/:id/exec/:command', 'relay', relayed('command', command)),
+    route('POST', '/v1/allocations/:id/signal', 'relay', relayed('signal', signal)),
     route('GET', '/v1/reports', 'reports', reports),
     route('GET', '/v1/usage', 'reports', async ({ agent }) => ok(await agent.usage())),
     ...processRoutes(options),
@@ -184,6 +183,10 @@ async function remove({ agent }: Served, request: RouteRequest): Promise<RouteRe
 
 async function exec({ agent }: Served, request: RouteRequest): Promise<RouteReply> {
   return ok(await agent.exec(idOf(request), readBody(execRequest, request.body)));
+}
+
+async function command({ agent }: Served, request: RouteRequest): Promise<RouteReply> {
+  return ok(await agent.command(idOf(request), request.params['command'] ?? '', request.query['task']));
 }
 
 async function signal({ agent }: Served, request: RouteRequest): Promise<RouteReply> {

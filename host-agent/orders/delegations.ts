@@ -3,7 +3,7 @@ import { askedText, delegationRefusal, ENTERING_ACTS } from '../../src/core/acce
 import type { Digest, OpenDelegation } from '../../src/ports/crypto.ts';
 import type { RouteRequest } from '../../src/ports/http.ts';
 import type { Log } from '../../src/ports/telemetry.ts';
-import { DELEGATION_HEADER } from '../../src/wire/api/delegation-schema.ts';
+import { DELEGATION_HEADER } from '../../src/wire/access/access.ts';
 import { ProblemError } from '../../src/wire/api/problem.ts';
 
 export interface DelegationChecks {

@@ -1,7 +1,7 @@
 import type { AuditRecord } from '../../src/core/access/audit.ts';
 import type { Route, RouteReply, RouteRequest } from '../../src/ports/http.ts';
-import type { AuditAnswer } from '../../src/wire/api/audit-api.ts';
-import { AUDIT_ANSWER_MAX } from '../../src/wire/api/audit-api.ts';
+import type { AuditAnswer } from '../../src/wire/access/audit-api.ts';
+import { AUDIT_ANSWER_MAX } from '../../src/wire/access/audit-api.ts';
 import type { MonitorState } from './monitor-state.ts';
 import { countIn, namespaceIn } from './requests.ts';
 

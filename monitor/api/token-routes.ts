@@ -1,7 +1,7 @@
 import { nameOfCaller } from '../../src/core/access/access.ts';
 import type { Route, RouteReply, RouteRequest } from '../../src/ports/http.ts';
-import type { TokenListAnswer, WhoAmI } from '../../src/wire/api/token-api.ts';
-import { readTokenRequest } from '../../src/wire/api/token-requests.ts';
+import type { TokenListAnswer, WhoAmI } from '../../src/wire/access/token-api.ts';
+import { readTokenRequest } from '../../src/wire/access/token-requests.ts';
 import { refuse } from '../refusals.ts';
 import type { MonitorState } from './monitor-state.ts';
 import { idIn } from './requests.ts';

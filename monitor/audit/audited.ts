@@ -3,7 +3,7 @@ import type { AuditRecord } from '../../src/core/access/audit.ts';
 import { StoreError } from '../../src/ports/cell-store.ts';
 import type { ChannelRoute, Route, RouteReply, RouteRequest } from '../../src/ports/http.ts';
 import type { Log } from '../../src/ports/telemetry.ts';
-import { REQUEST_ID_HEADER } from '../../src/wire/api/audit-api.ts';
+import { REQUEST_ID_HEADER } from '../../src/wire/access/audit-api.ts';
 import { ProblemError } from '../../src/wire/api/problem.ts';
 import type { Act, ActState } from './acts.ts';
 import { actOf } from './acts.ts';

@@ -10,7 +10,7 @@ import { makeId } from '../../src/core/cell/ids.ts';
 import type { Write } from '../../src/ports/cell-store.ts';
 import type { Digest } from '../../src/ports/crypto.ts';
 import type { RolePorts } from '../../src/runtime/runtime.ts';
-import type { NewToken, TokenRequest, TokenStatus } from '../../src/wire/api/token-api.ts';
+import type { NewToken, TokenRequest, TokenStatus } from '../../src/wire/access/token-api.ts';
 import { tokenCodec } from '../../src/wire/records/records.ts';
 import { RecordError } from '../../src/wire/wire.ts';
 import { outcomeUnknown, refuse } from '../refusals.ts';

@@ -2,7 +2,7 @@ import type { Asked, DelegatedAct } from '../core/access/delegation.ts';
 import { askedText, DELEGATION_TTL_MS } from '../core/access/delegation.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Digest, SignDelegation } from '../ports/crypto.ts';
-import { DELEGATION_HEADER } from '../wire/api/delegation-schema.ts';
+import { DELEGATION_HEADER } from '../wire/access/access.ts';
 
 /** Who asks, and which host is meant. */
 export interface Behalf {

@@ -17,13 +17,13 @@ import type {
   VersionAnswer,
 } from '../wire/api/monitor-api.ts';
 import type { CellStatus, SharedResourceRequest, SharedStatus } from '../wire/api/cell-api.ts';
-import type { AuditAnswer } from '../wire/api/audit-api.ts';
+import type { AuditAnswer } from '../wire/access/audit-api.ts';
 import type { QuotaListAnswer, QuotaRequest, QuotaStatus } from '../wire/api/quota-api.ts';
 import type { Pausable } from '../core/quota/quota.ts';
 import type { PauseRequest, PausesAnswer } from '../wire/api/pause-api.ts';
 import type { Why } from '../wire/api/scheduler-api.ts';
 import type { InvitationRequest, JoinAnswer, JoinRequest, NewInvitation } from '../wire/join/join.ts';
-import type { NewToken, TokenListAnswer, TokenRequest, WhoAmI } from '../wire/api/token-api.ts';
+import type { NewToken, TokenListAnswer, TokenRequest, WhoAmI } from '../wire/access/token-api.ts';
 import type { CellUsage } from '../wire/api/usage-api.ts';
 import type { JobRef } from './monitor-paths.ts';
 import { pathOf, query } from './monitor-paths.ts';

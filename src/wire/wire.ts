@@ -6,6 +6,7 @@
  * - `job-file/`: the job file of people, from text to canonical job and back.
  * - `join/`: how machines become hosts.
  * - `host-files/`: what lies in the state folder of a host.
+ * - `access/`: people, and for whom a monitor asks, in the HTTP APIs.
  * - `api/`: bodies of the HTTP APIs.
  * - `records/`: what lies in the store.
  * - `values/`: amounts with units, names, texts, and their bounds. `codec/`: codecs from schemas.

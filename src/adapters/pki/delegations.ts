@@ -2,7 +2,7 @@ import { createPrivateKey, sign, verify, X509Certificate } from 'node:crypto';
 import type { KeyObject } from 'node:crypto';
 import type { Identity } from '../../core/access/identity.ts';
 import type { OpenDelegation, OpenedDelegation, SignDelegation } from '../../ports/crypto.ts';
-import { readDelegation } from '../../wire/api/delegation-schema.ts';
+import { readDelegation } from '../../wire/access/delegation-schema.ts';
 import { identityOf } from './certified.ts';
 import type { Credentials, KeyMaterial } from './credentials.ts';
 

@@ -1,10 +1,10 @@
 /**
  * The bodies of the HTTP APIs, a file each: `monitor-api.ts` (the one that people use) with `cell-api.ts` (shared
- * resources), `quota-api.ts`, `pause-api.ts`, `token-api.ts`, `audit-api.ts`, `usage-api.ts` and `exec-api.ts`; `host-api.ts`, `scheduler-api.ts`, `arbiter-api.ts`. The
- * head of each lists its routes.
+ * resources), `quota-api.ts`, `pause-api.ts`, `usage-api.ts` and `exec-api.ts`; `host-api.ts`, `scheduler-api.ts`, `arbiter-api.ts`. The
+ * head of each lists its routes. What is about people lies in the room `access/`.
  *
- * Requests are checked by zod shapes: beside their types, or in `monitor-requests.ts`, `host-requests.ts`, `token-requests.ts` `ticket-schema.ts`
- * and `delegation-schema.ts`, where the command line uses the types and must not load zod. `readBody` here is how a route reads one.
+ * Requests are checked by zod shapes: beside their types, or in `monitor-requests.ts`, `host-requests.ts` and `ticket-schema.ts`,
+ * where the command line uses the types and must not load zod. `readBody` here is how a route reads one.
  *
  * Streams: `report-frames.ts` (reports), `attach-frames.ts` (terminals), `event-position.ts` (where events resume).
  * Every error is answered with the body of `problem.ts`.

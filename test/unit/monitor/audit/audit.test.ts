@@ -4,7 +4,7 @@ import type { AuditRecord } from '../../../../src/core/access/audit.ts';
 import { AUDIT_AGE_MAX_MS } from '../../../../src/core/access/audit.ts';
 import type { Attempt, AttemptReply } from '../../../../src/ports/cell-store.ts';
 import { StoreError } from '../../../../src/ports/cell-store.ts';
-import type { AuditAnswer } from '../../../../src/wire/api/audit-api.ts';
+import type { AuditAnswer } from '../../../../src/wire/access/audit-api.ts';
 import { MonitorWorld } from '../../../support/monitor-world.ts';
 
 const JOB = { name: 'web', type: 'service', command: ['sleep', '1000'] };

@@ -10,7 +10,7 @@ import { seededRandom } from '../../../../src/core/random/random.ts';
 import type { CellStore } from '../../../../src/ports/cell-store.ts';
 import { StoreError } from '../../../../src/ports/cell-store.ts';
 import type { Admission } from '../../../../src/ports/http.ts';
-import type { NewToken } from '../../../../src/wire/api/token-api.ts';
+import type { NewToken } from '../../../../src/wire/access/token-api.ts';
 import { ManualClock, settle } from '../../../support/manual-clock.ts';
 
 /** What `docs/security.md` says of a revoked token. */

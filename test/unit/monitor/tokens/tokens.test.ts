@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { TOKENS_MAX } from '../../../../src/core/access/token.ts';
-import type { NewToken, TokenListAnswer } from '../../../../src/wire/api/token-api.ts';
+import type { NewToken, TokenListAnswer } from '../../../../src/wire/access/token-api.ts';
 import { tokenCodec } from '../../../../src/wire/records/records.ts';
 import { MonitorWorld } from '../../../support/monitor-world.ts';
 

@@ -3,10 +3,7 @@ import type { Delegation } from '../../core/access/delegation.ts';
 import { DELEGATED_ACTS } from '../../core/access/delegation.ts';
 import { whole } from '../codec/codec.ts';
 import { TEXT_BYTES_MAX } from '../values/bounds.ts';
-import { id, plainText } from './api.ts';
-
-/** Of a request from a monitor to a host: what it was delegated. */
-export const DELEGATION_HEADER = 'moorage-delegation';
+import { id, plainText } from '../api/api.ts';
 
 /** Strict: a field that this version does not know could be a restriction. */
 const delegationSchema: z.ZodType<Delegation> = z.strictObject({

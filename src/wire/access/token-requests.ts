@@ -3,7 +3,7 @@ import { TOKEN_NAMESPACES_MAX, TOKEN_TTL_MAX_MS } from '../../core/access/token.
 import { SCOPES } from '../../core/access/person.ts';
 import { whole } from '../codec/codec.ts';
 import { TEXT_BYTES_MAX } from '../values/bounds.ts';
-import { id, plainText, readBody } from './api.ts';
+import { id, plainText, readBody } from '../api/api.ts';
 import type { TokenRequest } from './token-api.ts';
 
 const tokenRequest: z.ZodType<TokenRequest> = z.strictObject({

@@ -1,0 +1,8 @@
+/**
+ * Who asks, and for whom: `token-api.ts` (tokens of people) and `audit-api.ts` (who did what) are bodies of the monitor's API,
+ * which `token-requests.ts` checks; `delegation-schema.ts` is what a monitor brings to a host when it does something for
+ * somebody.
+ */
+
+/** Of a request from a monitor to a host: what it was delegated. */
+export const DELEGATION_HEADER = 'moorage-delegation';
