@@ -42,7 +42,7 @@ describeNeeding(missing, 'I44 no valid ticket, no process', () => {
       const { signingKeyFile, pinnedKeysFile } = await makeKeyFiles(join(folder.path, 'keys'));
       const key = await readSigningKey(signingKeyFile);
       const arbiter = ticketSigner(key);
-      const { address, pid, incarnation, end } = await startAgentChild(
+      const child = await startAgentChild(
         join(folder.path, 'state'),
         shim ?? '',
         {
@@ -51,7 +51,8 @@ describeNeeding(missing, 'I44 no valid ticket, no process', () => {
         },
         IN_OWN_PIDS,
       );
-      const agent = firstInside(pid);
+      const { address, incarnation } = child;
+      const agent = firstInside(child.pid);
       /** Code and detail; `started` where it is not refused. */
       const answerTo = async (order: StartRequest): Promise<string> => {
         const url = `${address}/v1/allocations/${order.allocation.id}`;
@@ -114,7 +115,7 @@ describeNeeding(missing, 'I44 no valid ticket, no process', () => {
         expect(await client.stop(address, used.allocation.id, someStop())).toEqual({ kind: 'absent' });
       } finally {
         process.kill(agent, 'SIGTERM');
-        await end('SIGTERM');
+        await child.end('SIGTERM');
         await http.close();
       }
     },
