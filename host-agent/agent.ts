@@ -22,7 +22,7 @@
 import type { Host } from '../src/core/host/host.ts';
 import { LEAKING } from '../src/core/host/host.ts';
 import type { AllocationReport } from '../src/core/host/report.ts';
-import type { Digest, TicketVerifier } from '../src/ports/crypto.ts';
+import type { Digest, OpenSecret, TicketVerifier } from '../src/ports/crypto.ts';
 import type { HostListing, StartRequest, StopRequest } from '../src/wire/api/host-api.ts';
 import type { Channel } from '../src/ports/http.ts';
 import type { SignalAnswer } from '../src/wire/api/attach-frames.ts';
@@ -69,6 +69,8 @@ export interface AgentCrypto {
   /** null: this cell enforces no tickets. */
   readonly verifier: TicketVerifier | null;
   readonly digest: Digest;
+  /** Absent: this host has not got the key of the hosts. */
+  readonly openSecret?: OpenSecret;
 }
 
 /**
@@ -151,7 +153,8 @@ export class HostAgent {
       const { cgroupParent = '', artifactBytesMax, ociRuntimes, shim = null, filters = false } = settings;
       const users = settings.taskUids ?? ownRange(crypto.digest(stateId));
       const own = { shim, uid: users.first, filters, ...(ociRuntimes && { ociRuntimes }) };
-      const options = { owner, cgroupParent, artifactBytesMax, ...own };
+      const { openSecret = null } = crypto;
+      const options = { owner, cgroupParent, artifactBytesMax, openSecret, ...own };
       const tools = await TaskTools.open(plain, options);
       const ports: TaskPorts = { ...plain, tools };
       const network = await networkRules(plain, { stateId, users, isolation: tools.isolation });

@@ -15,6 +15,7 @@ import { systemNames } from '../src/adapters/system/names.ts';
 import { builtFile } from '../src/adapters/system/package-files.ts';
 import { systemClock, systemRandom } from '../src/adapters/system/system.ts';
 import { systemFailures } from '../src/adapters/system/fail-points.ts';
+import { secretOpener } from '../src/adapters/pki/host-key.ts';
 import { delegationOpener } from '../src/adapters/pki/delegations.ts';
 import { promMetrics } from '../src/adapters/telemetry/metrics.ts';
 import { readPinnedKeys } from '../src/adapters/tickets/key-files.ts';
@@ -175,8 +176,11 @@ export async function runAgent(options: AgentOptions): Promise<RunningAgent> {
   const closeAll = async (): Promise<void> => {
     for (const close of closers.splice(0)) await close();
   };
+  const { credentials } = options.reach ?? {};
+  const openSecret = credentials === undefined ? null : secretOpener(credentials);
+  const crypto = { verifier, digest: sha256Hex, ...(openSecret === null ? {} : { openSecret }) };
   try {
-    const agent = await HostAgent.open(ports, facts, { verifier, digest: sha256Hex }, settings);
+    const agent = await HostAgent.open(ports, facts, crypto, settings);
     closers.unshift(() => agent.close());
     const registrar = new Registrar(
       {

@@ -4,6 +4,7 @@ import { webSocketClient } from '../src/adapters/http/channel-client.ts';
 import { undiciClient } from '../src/adapters/http/client.ts';
 import type { Reach } from '../src/adapters/http/http.ts';
 import { CONNECTIONS_MAX, fastifyServer } from '../src/adapters/http/http.ts';
+import { hostKeyCertificate } from '../src/adapters/pki/host-key.ts';
 import { delegationSigner } from '../src/adapters/pki/delegations.ts';
 import { divideOpenFiles, openFilesLimit } from '../src/adapters/system/open-files.ts';
 import { sha256Hex } from '../src/adapters/system/digest.ts';
@@ -68,7 +69,9 @@ export async function runMonitor(options: MonitorOptions): Promise<RunningMonito
   const monitor = new Monitor({
     ...{ cell, id, listen, version, log, store, http, server },
     channels: webSocketClient(credentials),
-    ...(credentials === undefined ? {} : { delegate: delegationSigner(credentials) }),
+    ...(credentials === undefined
+      ? {}
+      : { delegate: delegationSigner(credentials), hostKey: () => hostKeyCertificate(credentials) }),
     upkeep: {
       store: upkeep,
       options: {

@@ -62,12 +62,15 @@ import { StoreKeeper } from './store/store.ts';
 import { Audit } from './audit/audit.ts';
 import { HeldTokens } from './tokens/held-tokens.ts';
 import { Invitations } from './tokens/invitations.ts';
+import { Secrets } from './tokens/secrets.ts';
 import { Tokens } from './tokens/tokens.ts';
 import { EligibilityWriter } from './hosts/eligibility.ts';
 import { SchedulerQueries } from './jobs/why.ts';
 
 export interface MonitorDeps extends Omit<RolePorts, 'keys'> {
   readonly digest: Digest;
+  /** The certificate of the key to which secrets are sealed; null: there is none here. */
+  readonly hostKey?: () => string | null;
   /** Absent: hosts trust whoever reaches them. */
   readonly delegate?: SignDelegation;
   /** Name of the cell: all its keys lie under `/moorage/<cell>/`. */
@@ -234,6 +237,8 @@ export class Monitor {
       events: new EventLog(id, clock, () => copy.revision),
       schedulers: new SchedulerQueries(copy, http),
       tokens: new Tokens(tokenDeps),
+      secrets: new Secrets(tokenDeps),
+      hostKey: this.#deps.hostKey ?? (() => null),
       heldTokens: new HeldTokens(tokenDeps),
       invitations: new Invitations(tokenDeps),
       audit: new Audit({ store, keys, clock, random, log, self: id }),

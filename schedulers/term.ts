@@ -23,6 +23,7 @@ import { Preemption } from './preemption/preemption.ts';
 import { StartQueue } from './hosts/start-queue.ts';
 import { Intents } from './gangs/intents.ts';
 import { HostCalls } from './calls/calls.ts';
+import { CellSecrets } from './state/cell-secrets.ts';
 import { JobTable } from './state/job-table.ts';
 import { JobIntake } from './ownership/job-intake.ts';
 import { JobLoader } from './ownership/job-loader.ts';
@@ -83,6 +84,7 @@ export class SchedulerTerm implements Term {
   readonly #ownership: Ownership;
   readonly #reports: Reports;
   readonly #switches: Table<Switches>;
+  readonly #secrets: CellSecrets;
   readonly #ticketClient: TicketClient;
   readonly #starts: StartQueue;
   readonly #parking: Parking;
@@ -124,12 +126,13 @@ export class SchedulerTerm implements Term {
     this.#switches = new Table<Switches>(store, keys.switches, switchesCodec, {
       onChange: (_name, _now, before) => this.#switched(before?.value ?? SWITCHES_OFF),
     });
+    this.#secrets = new CellSecrets(world);
     this.#ticketClient = new TicketClient(world, options.id, new ArbiterClient(world.http));
     const launches = new Launches(world.digest);
     const tickets = new Tickets(this, launches, this.#ticketClient);
     const releaser = new Releaser(this);
     const starter = new Starter(this, {
-      ...{ launches, tickets },
+      ...{ launches, tickets, secrets: this.#secrets },
       releaseClaim: (job, entry, why) => {
         if (!this.#gangs.refused(job, entry, why)) releaser.release(job, entry, null);
       },
@@ -169,6 +172,7 @@ export class SchedulerTerm implements Term {
     this.decider = new Decider(this, {
       ...{ placer: this.placer, parking: this.#parking, stopper, releaser },
       preempt: (job, group, fills, isGang) => preemption.begin(job, group, fills, isGang),
+      secrets: this.#secrets,
       isPaused: () => this.isPaused,
       finish: (job, as) => void this.#jobs.finish(job, as),
     });
@@ -255,7 +259,7 @@ export class SchedulerTerm implements Term {
     await Promise.race([
       Promise.all([
         ...[this.cell.ready, this.#ownership.ready, this.#reports.ready],
-        ...[this.#switches.ready, this.#ticketClient.ready],
+        ...[this.#switches.ready, this.#secrets.ready, this.#ticketClient.ready],
       ]),
       untilAborted(this.signal),
     ]);
@@ -288,6 +292,7 @@ export class SchedulerTerm implements Term {
     this.#ownership.close();
     this.#ticketClient.close();
     this.#switches.close();
+    this.#secrets.close();
     this.cell.close();
     await this.#reports.close();
   }

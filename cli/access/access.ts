@@ -1,7 +1,7 @@
 /**
  * Verbs about who the caller is: `token.ts` makes, lists and revokes tokens of people; `login.ts` keeps one, read from standard
  * input, as a context; `saved-contexts.ts` lists, chooses and writes contexts;
- * `audit.ts` shows who did what.
+ * `secret.ts` sets, lists and deletes secrets of jobs; `audit.ts` shows who did what.
  */
 import type { Command } from 'commander';
 import type { ProgramInput } from '../command/command.ts';
@@ -32,6 +32,25 @@ export function addAccessVerbs(program: Command, { run }: ProgramInput): void {
   cellVerb(token, 'revoke <id>', 'let a token count no more, and cut what is open with it').action(
     (id: string, options: GlobalOptions) =>
       run(options, async (context) => (await import('./token.ts')).revokeToken(context, id)),
+  );
+  const secret = program.command('secret').description('secrets of jobs: set, list, delete');
+  cellVerb(
+    secret,
+    'set <name>',
+    'seal what comes on standard input to the hosts, for jobs of the namespace',
+  ).action((name: string, options: GlobalOptions) =>
+    run(options, async (context) => (await import('./secret.ts')).setSecret(context, name)),
+  );
+  cellVerb(secret, 'list', 'the names of secrets, never what they hold')
+    .option('-A, --all-namespaces', 'of every namespace that you see')
+    .action((options: GlobalOptions & { readonly allNamespaces?: boolean }) =>
+      run(options, async (context) =>
+        (await import('./secret.ts')).listSecrets(context, options.allNamespaces === true),
+      ),
+    );
+  cellVerb(secret, 'delete <name>', 'forget a secret; tasks that run keep what they were given').action(
+    (name: string, options: GlobalOptions) =>
+      run(options, async (context) => (await import('./secret.ts')).deleteSecret(context, name)),
   );
   cellVerb(
     program,

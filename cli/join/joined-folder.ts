@@ -5,7 +5,8 @@ import { join, resolve } from 'node:path';
 import { errorCodeOf } from '../../src/adapters/adapters.ts';
 import { makeFolder } from '../../src/adapters/disk/make-folder.ts';
 import { writeWhole } from '../../src/adapters/disk/write-whole.ts';
-import { CREDENTIAL_FILES } from '../../src/adapters/pki/pki.ts';
+import { openHostKey } from '../../src/adapters/pki/host-key.ts';
+import { CREDENTIAL_FILES, HOST_KEY_FILES } from '../../src/adapters/pki/pki.ts';
 import type { Bundle } from '../../src/core/access/invitation.ts';
 import type { JoinedHost } from '../../src/wire/join/joined-file.ts';
 import { joinedFile } from '../../src/wire/join/joined-file.ts';
@@ -106,6 +107,8 @@ export class JoinedFolder {
   async write(bundle: Bundle, key: string, more: Pick<JoinedHost, 'listen' | 'allow'>): Promise<void> {
     await writeCredentials(this.credentials, bundle.authorities, `${key}${bundle.certificate}`);
     makeFolder(this.keys, 0o700);
+    const hostKey = bundle.hostKey === undefined ? null : openHostKey(bundle.hostKey, key);
+    if (hostKey !== null) await writeWhole(join(this.credentials, HOST_KEY_FILES.secret), hostKey);
     await writeWhole(join(this.keys, 'arbiters.public'), bundle.pinnedKeys);
     const { cell, id, etcd } = bundle;
     await writeWhole(join(this.#path, 'host.json'), joinedFile.encode({ cell, id, etcd, ...more }));

@@ -89,8 +89,8 @@ export class AllocationRun {
     this.#stopReason = new FirstStopReason(ports, this.#folder());
     const deadlines = (): ShimDeadlines =>
       shimDeadlines(spec.launch, startedAtMsOf(this.tasks), host.contact, ports.clock);
-    const { allocation, addresses = [], uid } = spec;
-    const own = uid === undefined ? {} : { uid };
+    const { allocation, addresses = [], uid, sealed } = spec;
+    const own = { ...(uid === undefined ? {} : { uid }), ...(sealed === undefined ? {} : { sealed }) };
     const order = { allocation, policy: spec.launch.restart, addresses, deadlines, ...own };
     this.tasks = Object.values(spec.launch.tasks).map(
       (task) => new TaskRun(ports, settings, { ...order, task }),

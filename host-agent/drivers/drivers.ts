@@ -1,15 +1,17 @@
 /**
  * What a task needs on the machine before it starts. For each attempt the tools below make its control groups
  * (`task-limits.ts`, `../limits/`), fetch and unpack its files (`task-files.ts`, `artifact-cache.ts`, `unpacked.ts`,
- * `derived-folders.ts`), and let the driver of its kind prepare the launch. `task-driver.ts` is what a driver must do:
+ * `derived-folders.ts`), bring its secrets (`task-secrets.ts`), and let the driver of its kind prepare the launch. `task-driver.ts` is what a driver must do:
  *
  * - `exec.ts`: a plain process; `isolation.ts` makes it a stranger on its host
  * - `sandbox.ts`: bubblewrap around it, `proc-masks.ts` what of /proc it covers; `toolbox.ts` finds the programs of the host
  * - `oci.ts`: a container of an unpacked image (`images.ts`), by crun or runc (`oci-runtime.ts`); `oci-bundle.ts` writes the
  *   bundle, `oci-config.ts` its configuration, `denied-calls.ts` the system calls that it refuses
  */
+import { KEEPS_SECRETS } from '../../src/core/host/attributes.ts';
 import type { Task, TaskDriverName } from '../../src/core/cell/job.ts';
 import { CgroupError } from '../../src/ports/cgroups.ts';
+import type { OpenSecret } from '../../src/ports/crypto.ts';
 import type { Launch } from '../../src/wire/api/host-api.ts';
 import type { ShimLaunch } from '../../src/wire/host-files/attempt-files.ts';
 import { openLimits } from '../limits/control-groups.ts';
@@ -28,6 +30,7 @@ import { openSandbox } from './sandbox.ts';
 import type { AttemptOrder, TaskDriver } from './task-driver.ts';
 import { PrepareError } from './task-driver.ts';
 import { TaskFiles } from './task-files.ts';
+import { TaskSecrets } from './task-secrets.ts';
 import { inGroups, limitsOf } from './task-limits.ts';
 import { unpackedFiles } from './unpacked.ts';
 
@@ -55,6 +58,8 @@ export interface ToolsOptions {
   readonly uid: number;
   /** The shim can make a filter of system calls. */
   readonly filters: boolean;
+  /** Opens what is sealed to the hosts; null: this host has not got their key. */
+  readonly openSecret: OpenSecret | null;
 }
 
 const LOOK_MS = 10_000;
@@ -71,6 +76,7 @@ interface Parts {
   readonly found: FoundDrivers;
   readonly cache: ArtifactCache | null;
   readonly files: TaskFiles | null;
+  readonly secrets: TaskSecrets | null;
 }
 
 /** What a host runs its tasks with: limits, a driver for each kind of task, and the files that tasks need. */
@@ -102,7 +108,8 @@ export class TaskTools {
     await cache?.open();
     const found: FoundDrivers = { drivers: new Map(), missing: new Map() };
     const isolation = await tryIsolation(ports, options.shim, options.uid);
-    const files = await openDrivers({ ports, cache, options, isolation }, found);
+    const secrets = openSecrets(ports, options.openSecret, isolation);
+    const files = await openDrivers({ ports, cache, options, isolation, secrets }, found);
     for (const [driver, why] of found.missing)
       log.info({ driver, why }, 'tasks of a driver cannot be run here');
     const attributes: Record<string, string> = {};
@@ -112,7 +119,8 @@ export class TaskTools {
       Object.assign(attributes, limitAttributes(limits), await diskAttribute(ports));
       Object.assign(attributes, isolationAttributes(isolation));
     }
-    return new TaskTools({ isolation, limits, found, cache, files }, attributes);
+    if (secrets !== null) attributes[KEEPS_SECRETS] = 'memory';
+    return new TaskTools({ isolation, limits, found, cache, files, secrets }, attributes);
   }
 
   /** Ends what is under way for tasks that have not begun. Tasks run on. */
@@ -177,6 +185,7 @@ export class TaskTools {
   async cleanup(attempt: string): Promise<boolean> {
     const drivers = [...this.#parts.found.drivers.values()];
     const clean = await Promise.all(drivers.map((driver) => driver.cleanup(attempt)));
+    clean.push((await this.#parts.secrets?.remove(attempt)) ?? true);
     // What a driver could not take away may still need its groups.
     return clean.every(Boolean) && (await this.limits.destroy(attempt));
   }
@@ -184,7 +193,8 @@ export class TaskTools {
   /** Attempts of which something is left on this machine, whether they are known or not. */
   async scan(): Promise<readonly string[]> {
     const drivers = [...this.#parts.found.drivers.values()];
-    const found = await Promise.all([this.limits.list(), ...drivers.map((driver) => driver.scan())]);
+    const secrets = this.#parts.secrets?.scan() ?? [];
+    const found = await Promise.all([this.limits.list(), secrets, ...drivers.map((driver) => driver.scan())]);
     return [...new Set(found.flat())].sort();
   }
 }
@@ -210,16 +220,28 @@ interface Opening {
   readonly cache: ArtifactCache | null;
   readonly options: ToolsOptions;
   readonly isolation: Isolation;
+  readonly secrets: TaskSecrets | null;
+}
+
+/** @returns null: a task could read those of another here, or this host has not got the key */
+function openSecrets(
+  { commands, disk }: AgentPorts,
+  open: OpenSecret | null,
+  { user, view }: Isolation,
+): TaskSecrets | null {
+  return open === null || commands === undefined || !user || !view
+    ? null
+    : new TaskSecrets({ commands, disk, open });
 }
 
 /** Those that work on this machine, into `found`. @returns what brings the files of their tasks */
 async function openDrivers(
-  { ports, cache, options, isolation }: Opening,
+  { ports, cache, options, isolation, secrets }: Opening,
   found: FoundDrivers,
 ): Promise<TaskFiles | null> {
   const { cgroups, commands, disk } = ports;
   if (commands === undefined || cache === null) {
-    found.drivers.set('exec', execDriver({ commands, disk, files: null, isolation }));
+    found.drivers.set('exec', execDriver({ commands, disk, files: null, isolation, secrets }));
     return null;
   }
   const mounts = (await cgroups?.mounts()) ?? [];
@@ -233,12 +255,12 @@ async function openDrivers(
   const owners = typeof runtime !== 'string' && runtime.rootless === null;
   const images = new Images(commands, disk, cache, owners);
   const files = new TaskFiles(disk, cache, unpackedFiles(commands, disk, cache), images);
-  found.drivers.set('exec', execDriver({ commands, disk, files, isolation }));
+  found.drivers.set('exec', execDriver({ commands, disk, files, isolation, secrets }));
   const { uid, filters } = options;
-  const sandbox = await openSandbox({ commands, disk, files, isolation, uid, filters });
+  const sandbox = await openSandbox({ commands, disk, files, isolation, secrets, uid, filters });
   if (typeof sandbox === 'string') found.missing.set('sandbox', sandbox);
   else found.drivers.set('sandbox', sandbox);
   if (typeof runtime === 'string') found.missing.set('oci', runtime);
-  else found.drivers.set('oci', new OciDriver({ commands, disk, files, images, runtime }));
+  else found.drivers.set('oci', new OciDriver({ commands, disk, files, images, runtime, secrets }));
   return files;
 }

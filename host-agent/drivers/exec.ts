@@ -4,6 +4,8 @@ import type { Isolation } from './isolation.ts';
 import { asStranger } from './isolation.ts';
 import type { AttemptOrder, TaskDriver } from './task-driver.ts';
 import { PrepareError } from './task-driver.ts';
+import type { TaskSecrets } from './task-secrets.ts';
+import { SECRETS_ENV, secretsFor } from './task-secrets.ts';
 import type { TaskFiles } from './task-files.ts';
 import { artifactEnv } from './task-files.ts';
 
@@ -14,6 +16,8 @@ export interface ExecParts {
   readonly disk: Disk;
   readonly files: TaskFiles | null;
   readonly isolation: Isolation;
+  /** null: this host keeps none. */
+  readonly secrets: TaskSecrets | null;
 }
 
 /**
@@ -26,11 +30,14 @@ export function execDriver(parts: ExecParts): TaskDriver {
     attributes: { 'driver.exec': 'true' },
     async prepare(order, launch) {
       const folder = `allocations/${order.allocation.id}`;
-      const stranger = asStranger(launch, order, disk.absolute(folder), isolation);
+      const secrets = await secretsFor(parts.secrets, order, order.uid);
+      const plain = secrets === null ? launch : { ...launch, env: { ...launch.env, [SECRETS_ENV]: secrets } };
+      const shown = secrets === null ? {} : { show: [{ from: secrets, to: secrets }] };
+      const stranger = { ...asStranger(plain, order, disk.absolute(folder), isolation), ...shown };
       if (Object.keys(order.task.artifacts ?? {}).length === 0) return stranger;
       await copyArtifacts(parts, order, `${folder}/artifacts`);
       const env = artifactEnv(order.task, disk.absolute(`${folder}/artifacts`));
-      return { ...stranger, env: { ...launch.env, ...env } };
+      return { ...stranger, env: { ...stranger.env, ...env } };
     },
     cleanup: async () => true,
     scan: async () => [],

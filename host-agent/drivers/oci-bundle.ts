@@ -5,6 +5,7 @@ import type { Container } from './oci-config.ts';
 import { bind, mountOf } from './oci-config.ts';
 import type { AttemptOrder } from './task-driver.ts';
 import { artifactEnv, ARTIFACTS } from './task-files.ts';
+import { SECRETS, SECRETS_ENV } from './task-secrets.ts';
 
 export interface BundlePlaces {
   /** Absolute paths on the host. */
@@ -13,6 +14,8 @@ export interface BundlePlaces {
   readonly facts: ImageFacts;
   readonly cgroupsPath: string | null;
   readonly rootless: Container['rootless'];
+  /** Absolute path of its secrets' folder; null: it has none. */
+  readonly secrets: string | null;
   pathOf(artifact: Artifact): string;
 }
 
@@ -31,6 +34,7 @@ export function containerOf(order: AttemptOrder, launch: ShimLaunch, places: Bun
       ...facts.env,
       ...taskEnv(order, launch),
       ...artifactEnv(task, ARTIFACTS),
+      ...(places.secrets === null ? {} : { [SECRETS_ENV]: SECRETS }),
       HOME: WORK,
     },
     cwd: facts.workingFolder,
@@ -54,6 +58,7 @@ function ownMounts({ task }: AttemptOrder, places: BundlePlaces): readonly objec
   const artifacts = Object.entries(task.artifacts ?? {});
   return [
     bind(places.work, WORK, 'rw'),
+    ...(places.secrets === null ? [] : [bind(places.secrets, SECRETS, 'ro')]),
     ...(artifacts.length === 0
       ? []
       : [mountOf(ARTIFACTS, 'tmpfs', 'tmpfs', 'nosuid', 'nodev', 'mode=755', 'size=64k')]),

@@ -10,6 +10,8 @@ import { CONTAINERS } from './oci-runtime.ts';
 import type { AttemptOrder, TaskDriver } from './task-driver.ts';
 import { PrepareError } from './task-driver.ts';
 import type { TaskFiles } from './task-files.ts';
+import type { TaskSecrets } from './task-secrets.ts';
+import { secretsFor } from './task-secrets.ts';
 
 const DELETE_MS = 30_000;
 const CHOWN_MS = 10_000;
@@ -22,6 +24,8 @@ export interface OciParts {
   readonly files: TaskFiles;
   readonly images: Images;
   readonly runtime: OciRuntime;
+  /** null: this host keeps none. */
+  readonly secrets: TaskSecrets | null;
 }
 
 /**
@@ -47,9 +51,11 @@ export class OciDriver implements TaskDriver {
     const bundle = `${BUNDLES}/${attempt}`;
     await disk.remove(bundle);
     const work = disk.absolute(`allocations/${order.allocation.id}/work`);
+    const facts = await images.factsOf(image.sha256);
     const container = containerOf(order, launch, {
       root: images.rootOf(image.sha256),
-      facts: await images.factsOf(image.sha256),
+      facts,
+      secrets: await secretsFor(this.#parts.secrets, order, facts.uid),
       work,
       pathOf: (artifact) => files.pathOf(artifact),
       // The shim puts crun into the task's groups, and what it makes stays there; runc insists on groups of its own.

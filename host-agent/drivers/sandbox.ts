@@ -8,6 +8,8 @@ import { asStranger } from './isolation.ts';
 import { MASKED_PATHS, READ_ONLY_PATHS } from './proc-masks.ts';
 import type { AttemptOrder, TaskDriver } from './task-driver.ts';
 import { PrepareError } from './task-driver.ts';
+import type { TaskSecrets } from './task-secrets.ts';
+import { SECRETS, SECRETS_ENV, secretsFor } from './task-secrets.ts';
 import type { TaskFiles } from './task-files.ts';
 import { artifactEnv, ARTIFACTS } from './task-files.ts';
 import { SYSTEM_FOLDERS } from './toolbox.ts';
@@ -53,6 +55,8 @@ export interface SandboxParts {
   readonly disk: Disk;
   readonly files: TaskFiles | null;
   readonly isolation: Isolation;
+  /** null: this host keeps none. */
+  readonly secrets: TaskSecrets | null;
   /** One of the host's users for tasks. */
   readonly uid: number;
   /** The shim can make a filter of system calls. */
@@ -79,7 +83,8 @@ export async function openSandbox(parts: SandboxParts): Promise<TaskDriver | str
     return `bubblewrap (bwrap) is not installed, or the kernel does not let it work: ${err.trim().slice(0, REASON_CHARS_MAX)}`;
   return {
     attributes: { 'driver.sandbox': 'bubblewrap' },
-    prepare: async (order, launch) => sandboxed(parts, order, launch, covers),
+    prepare: async (order, launch) =>
+      sandboxed(parts, order, launch, { covers, secrets: await secretsFor(parts.secrets, order, order.uid) }),
     cleanup: async () => true,
     scan: async () => [],
   };
@@ -106,13 +111,17 @@ function sandboxed(
   parts: SandboxParts,
   order: AttemptOrder,
   launch: ShimLaunch,
-  covers: readonly string[],
+  { covers, secrets }: { readonly covers: readonly string[]; readonly secrets: string | null },
 ): ShimLaunch {
   const { task, allocation } = order;
   const network = task.network ?? 'none';
   const folder = parts.disk.absolute(`allocations/${allocation.id}`);
   const stranger = asStranger(launch, order, folder, parts.isolation);
   const artifacts = artifactsOf(task, parts.files, stranger.apart === true ? `${folder}/artifacts` : null);
+  const show = [
+    ...artifacts.map(({ path, seen }) => ({ from: path, to: seen })),
+    ...(secrets === null ? [] : [{ from: secrets, to: secrets }]),
+  ];
   return {
     ...stranger,
     command: [
@@ -123,16 +132,18 @@ function sandboxed(
       ...(network === 'host' ? ['--ro-bind-try', '/etc/resolv.conf', '/etc/resolv.conf'] : []),
       ...['--proc', '/proc', ...covers, '--dev', '/dev', '--tmpfs', '/tmp'],
       ...artifacts.flatMap(({ seen, name }) => ['--ro-bind', seen, `${ARTIFACTS}/${name}`]),
+      ...(secrets === null ? [] : ['--ro-bind', secrets, SECRETS]),
       ...['--bind', `${folder}/work`, WORK, '--remount-ro', '/', '--chdir', WORK],
       ...['--', 'env', `--default-signal=${STOPS}`, ...launch.command],
     ],
-    env: { ...launch.env, ...artifactEnv(task, ARTIFACTS), HOME: WORK },
+    env: {
+      ...{ ...launch.env, ...artifactEnv(task, ARTIFACTS), HOME: WORK },
+      ...(secrets === null ? {} : { [SECRETS_ENV]: SECRETS }),
+    },
     inner: true,
     inside: { cwd: WORK },
     ...(parts.filters ? { deny: DENIED_CALLS, denyFd: CALLS_FD, noNewPrivileges: true } : {}),
-    ...(stranger.apart === true && artifacts.length > 0
-      ? { show: artifacts.map(({ path, seen }) => ({ from: path, to: seen })) }
-      : {}),
+    ...(stranger.apart === true && show.length > 0 ? { show } : {}),
   };
 }
 

@@ -9,6 +9,8 @@ export interface AttemptOrder {
   readonly task: Task;
   /** The allocation's own user; absent: its tasks run as the agent's. */
   readonly uid?: number;
+  /** The secrets of its group by name, sealed to the hosts. */
+  readonly sealed?: Readonly<Record<string, string>>;
   /** Of the attempt in each hierarchy of control groups, from its root; absent where there are none. */
   readonly group?: string;
 }

@@ -156,6 +156,7 @@ async function accept(
     bootId: ports.processes.bootId,
     acceptedAtMs: journal.nowMs(),
     ...lent,
+    ...(request.sealed === undefined ? {} : { sealed: request.sealed }),
   };
   try {
     const recorded = await Promise.allSettled([

@@ -47,6 +47,8 @@ export interface TaskOrder {
   readonly addresses: readonly string[];
   /** Its user; absent: that of the agent. */
   readonly uid?: number;
+  /** The secrets of its group by name, sealed to the hosts. */
+  readonly sealed?: Readonly<Record<string, string>>;
   /** For the shim of an attempt that begins now. */
   readonly deadlines: () => ShimDeadlines;
 }
@@ -83,7 +85,7 @@ export class TaskRun {
   readonly #allocation: Allocation;
   readonly #policy: RestartPolicy;
   readonly #addresses: readonly string[];
-  readonly #uid: number | undefined;
+  readonly #own: Pick<TaskOrder, 'uid' | 'sealed'>;
   readonly #deadlines: () => ShimDeadlines;
   #attempt: AttemptSpec | null = null;
   #observed: AttemptState | null = null;
@@ -107,7 +109,8 @@ export class TaskRun {
     this.#allocation = order.allocation;
     this.#policy = order.policy;
     this.#addresses = order.addresses;
-    this.#uid = order.uid;
+    const { uid, sealed } = order;
+    this.#own = { ...(uid === undefined ? {} : { uid }), ...(sealed === undefined ? {} : { sealed }) };
     this.#deadlines = order.deadlines;
     this.task = order.task;
   }
@@ -366,8 +369,7 @@ export class TaskRun {
       oomScore: this.#settings.oomScore ?? 0,
       deadlines: this.#deadlines(),
     });
-    const own = this.#uid === undefined ? {} : { uid: this.#uid };
-    const order = { attempt, allocation: this.#allocation, task: this.task, ...own };
+    const order = { attempt, allocation: this.#allocation, task: this.task, ...this.#own };
     const prepared = await this.#ports.tools.prepare(order, launch);
     this.#askedAtMs = this.#ports.clock.monotonicMs();
     if (prepared.kind === 'ready') await beginAttempt(this.#ports, spec, prepared.launch);

@@ -6,7 +6,8 @@
  * - `host-routes.ts`: hosts, their eligibility, schedulers
  * - `cell-routes.ts`: the cell and what hosts share; `quota-routes.ts`: what namespaces may use; `pause-routes.ts`: what is
  *   paused
- * - `token-routes.ts`: tokens of people, and who calls; `join-routes.ts`: machines that become hosts; `audit-routes.ts`: who did what
+ * - `token-routes.ts`: tokens of people, and who calls; `secret-routes.ts`: secrets of their jobs; `join-routes.ts`: machines that
+ *   become hosts; `audit-routes.ts`: who did what
  * - `attach-routes.ts`: exec, signal and attach, passed on to the host
  * - `health-routes.ts`: liveness, readiness, metrics, version; `schema-routes.ts`: the schema of a job file
  *
@@ -33,6 +34,7 @@ import { joinRoutes } from './join-routes.ts';
 import { knowsEnough } from './min-revision.ts';
 import { schemaRoutes } from './schema-routes.ts';
 import { checkSight } from './sight.ts';
+import { secretRoutes } from './secret-routes.ts';
 import { streamRoutes } from './stream-routes.ts';
 import { tokenRoutes } from './token-routes.ts';
 
@@ -46,6 +48,7 @@ export function monitorRoutes(state: MonitorState, keeper: StoreKeeper | null): 
     ...pauseRoutes(state),
     ...tokenRoutes(state),
     ...joinRoutes(state),
+    ...secretRoutes(state),
     ...auditRoutes(state),
     ...streamRoutes(state),
     ...attachRoutes(state),

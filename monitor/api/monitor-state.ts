@@ -16,6 +16,7 @@ import type { SilentHosts } from '../hosts/silent-hosts.ts';
 import type { SchedulerQueries } from '../jobs/why.ts';
 import type { Invitations } from '../tokens/invitations.ts';
 import type { HeldTokens } from '../tokens/held-tokens.ts';
+import type { Secrets } from '../tokens/secrets.ts';
 import type { Tokens } from '../tokens/tokens.ts';
 
 /** What the routes of a monitor work with. */
@@ -38,6 +39,9 @@ export interface MonitorState extends MonitorContext {
   readonly events: EventLog;
   readonly schedulers: SchedulerQueries;
   readonly tokens: Tokens;
+  readonly secrets: Secrets;
+  /** The certificate of the key to which secrets are sealed; null: there is none here. */
+  readonly hostKey: () => string | null;
   readonly heldTokens: HeldTokens;
   readonly invitations: Invitations;
   readonly audit: Audit;

@@ -50,6 +50,8 @@ const ACTS: Readonly<Record<string, ActOf>> = {
   'POST /v1/invitations': ({ body }) => ({ act: 'invite', target: textOf(body, 'host'), detail: json(body) }),
   'POST /v1/join': ({ peer }) => ({ act: 'join', target: peer?.role === 'invited' ? peer.host : '' }),
   'DELETE /v1/tokens/:id': ({ params }) => ({ act: 'revoke-token', target: clipped(params['id']) }),
+  'PUT /v1/secrets/:namespace/:name': ({ params }) => ofSecret('set-secret', params),
+  'DELETE /v1/secrets/:namespace/:name': ({ params }) => ofSecret('delete-secret', params),
   'POST /v1/allocations/:id/exec': (request, state) => ({
     ...ofAllocation('exec', request, state),
     detail: commandOf(request.body),
@@ -109,6 +111,10 @@ function ofJob(act: string, { params }: RouteRequest): Act {
 function ofQuota(act: string, params: RouteRequest['params']): Act {
   const namespace = clipped(params['namespace']);
   return { act, target: namespace, namespace };
+}
+
+function ofSecret(act: string, params: RouteRequest['params']): Act {
+  return { act, target: clipped(params['name']), namespace: clipped(params['namespace']) };
 }
 
 function ofAllocation(act: string, { params }: RouteRequest, { follower }: ActState): Act {

@@ -1,7 +1,8 @@
 /**
  * Tokens of people. `tokens.ts` makes, lists and revokes them in the store, which holds their hashes only; `held-tokens.ts`
  * tells who holds one that comes with a request, and ends what is open with one that counts no more. `invitations.ts`: machines
- * that may become hosts, once.
+ * that may become hosts, once. `secrets.ts`: the secrets of their jobs,
+ * which come here sealed.
  */
 import { isOfCell } from '../../src/core/access/person.ts';
 import type { Token } from '../../src/core/access/token.ts';

@@ -19,7 +19,9 @@ import { evaluate } from '../../src/core/slots/slots.ts';
 import type { Releaser } from '../commit/releaser.ts';
 import { isAllOrNothing, isCommitting } from '../gangs/gangs.ts';
 import type { Stopper } from '../hosts/stopper.ts';
+import type { CellSecrets } from '../state/cell-secrets.ts';
 import type { DecidedPlan } from '../state/decided-plan.ts';
+import { backOffGroup } from '../state/group-backoff.ts';
 import type { Entry, OwnedJob } from '../state/owned-job.ts';
 import type { Term } from '../state/state.ts';
 import { newId, wallMs } from '../state/state.ts';
@@ -29,6 +31,9 @@ import { endUnplaceable, summaryOf } from './unplaceable.ts';
 
 /** An explanation costs a walk over the cell; one for a group is good for this long. */
 const EXPLAIN_EVERY_MS = 5_000;
+
+/** How often a secret that is not there is looked for. */
+const SECRET_WAIT_MS = 2_000;
 
 export interface Decision {
   readonly placed: number;
@@ -44,6 +49,7 @@ export interface DeciderParts {
   readonly stopper: Stopper;
   readonly releaser: Releaser;
   readonly parking: Parking;
+  readonly secrets: Pick<CellSecrets, 'lacks'>;
   /** Makes room for unplaced slots of one group, if that may be done and could help. */
   readonly preempt: (job: OwnedJob, group: Group, fills: readonly Fill[], isGang: boolean) => void;
   readonly isPaused: () => boolean;
@@ -126,7 +132,7 @@ export class Decider {
       const state = job.group(name);
       state.pending = wanted.length;
       const due = wanted.filter((fill) => fill.notBeforeMs <= nowMs);
-      if (due.length === 0 || this.#mustWait(job, name)) continue;
+      if (due.length === 0 || this.#mustWait(job, group)) continue;
       if (placed >= sliceMax) {
         more = true;
         break;
@@ -152,9 +158,11 @@ export class Decider {
     return { placed, more, plans };
   }
 
-  #mustWait(job: OwnedJob, group: string): boolean {
-    const state = job.group(group);
+  #mustWait(job: OwnedJob, group: Group): boolean {
+    const state = job.group(group.name);
     if (this.#parts.isPaused() || state.parked) return true;
+    const lacks = this.#parts.secrets.lacks(job.namespace, group.tasks);
+    if (lacks !== null) backOffGroup(this.#term, job, group.name, lacks, SECRET_WAIT_MS);
     const waitMs = state.blockedUntilMs - this.#term.world.clock.monotonicMs();
     if (waitMs <= 0) return false;
     this.#term.enqueueAfter(job, waitMs);

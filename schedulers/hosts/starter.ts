@@ -10,6 +10,7 @@ import type { Launches } from '../commit/start-terms.ts';
 import { orderedBy } from '../commit/start-terms.ts';
 import type { Tickets } from '../commit/tickets.ts';
 import { backOffGroup } from '../state/group-backoff.ts';
+import type { CellSecrets } from '../state/cell-secrets.ts';
 import type { Entry, OwnedJob } from '../state/owned-job.ts';
 import type { Term } from '../state/state.ts';
 import { isCurrent } from '../state/state.ts';
@@ -42,6 +43,7 @@ interface Attempts {
 export interface StarterParts {
   readonly launches: Launches;
   readonly tickets: Tickets;
+  readonly secrets: CellSecrets;
   /** The allocation will not start on its host: its claim may go. */
   readonly releaseClaim: (job: OwnedJob, entry: Entry, why: string) => void;
 }
@@ -147,6 +149,8 @@ export class Starter {
     const { allocation } = entry;
     const launch = this.#parts.launches.of(job, allocation);
     if (launch === null) return this.#giveUp(job, entry, host, attempts, 'the spec of its version is gone');
+    const sealed = this.#parts.secrets.sealedFor(allocation.namespace, launch.launch.tasks);
+    if (typeof sealed === 'string') return this.#giveUp(job, entry, host, attempts, sealed);
     const missing = await this.#parts.tickets.forStart(entry, host, launch.digest);
     if (missing === 'refused') {
       attempts.refusedTickets += 1;
@@ -165,6 +169,7 @@ export class Starter {
         allocation: orderedBy(options.id, allocation),
         launch: launch.launch,
         ticket: entry.ticket?.text ?? null,
+        ...(sealed === null ? {} : { sealed }),
       }),
     );
     if (!isWanted()) return 'done';

@@ -3,6 +3,7 @@
  * with the store.
  *
  * - `cell.ts`: the private copy of the cell: hosts, ledgers, eligibility, shared pools. Allocations are not part of it.
+ * - `cell-secrets.ts`: secrets, sealed to the hosts.
  * - `owned-job.ts`: an owned job with its allocations (`Entry`) and the state of the search for each group.
  * - `job-table.ts`: all owned jobs, and the way from an allocation's id to its job.
  * - `stored-job.ts`: what the store holds of one job, as read when the job comes to this scheduler.

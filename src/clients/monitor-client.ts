@@ -18,6 +18,7 @@ import type {
 } from '../wire/api/monitor-api.ts';
 import type { CellStatus, SharedResourceRequest, SharedStatus } from '../wire/api/cell-api.ts';
 import type { AuditAnswer } from '../wire/access/audit-api.ts';
+import type { HostKeyAnswer, SecretListAnswer, SecretRequest } from '../wire/access/secret-api.ts';
 import type { QuotaListAnswer, QuotaRequest, QuotaStatus } from '../wire/api/quota-api.ts';
 import type { Pausable } from '../core/quota/quota.ts';
 import type { PauseRequest, PausesAnswer } from '../wire/api/pause-api.ts';
@@ -25,8 +26,8 @@ import type { Why } from '../wire/api/scheduler-api.ts';
 import type { InvitationRequest, JoinAnswer, JoinRequest, NewInvitation } from '../wire/join/join.ts';
 import type { NewToken, TokenListAnswer, TokenRequest, WhoAmI } from '../wire/access/token-api.ts';
 import type { CellUsage } from '../wire/api/usage-api.ts';
-import type { JobRef } from './monitor-paths.ts';
-import { pathOf, query } from './monitor-paths.ts';
+import type { JobRef, SecretRef } from './monitor-paths.ts';
+import { pathOf, pathOfSecret, query } from './monitor-paths.ts';
 import type { MonitorAddresses, MonitorCall } from './monitor-failover.ts';
 import { MonitorFailover } from './monitor-failover.ts';
 import type { EventsCall, LogCall, LogPart } from './monitor-streams.ts';
@@ -240,6 +241,22 @@ export class MonitorClient {
   /** The same key may ask again. */
   async join(request: JoinRequest, options: CallOptions = {}): Promise<JoinAnswer> {
     return bodyOf(await this.#post('/v1/join', { ...options, body: request, repeatable: true }));
+  }
+
+  async secrets(namespace: string | undefined, options: CallOptions = {}): Promise<SecretListAnswer> {
+    return bodyOf(await this.#get(`/v1/secrets${query({ namespace })}`, options));
+  }
+
+  async hostKey(options: CallOptions = {}): Promise<HostKeyAnswer> {
+    return bodyOf(await this.#get('/v1/secrets-key', options));
+  }
+
+  async setSecret(of: SecretRef, body: SecretRequest, options: CallOptions = {}): Promise<void> {
+    bodyOf(await this.#call({ ...options, method: 'PUT', path: pathOfSecret(of), body, repeatable: true }));
+  }
+
+  async deleteSecret(of: SecretRef, options: CallOptions = {}): Promise<void> {
+    bodyOf(await this.#call({ ...options, method: 'DELETE', path: pathOfSecret(of), repeatable: false }));
   }
 
   /** Who did what, the newest last. */

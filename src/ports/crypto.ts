@@ -31,6 +31,12 @@ export type SignDelegation = (delegation: Delegation) => string;
 /** Trusts monitors of the cell alone, by their certificates. */
 export type OpenDelegation = (text: string) => OpenedDelegation;
 
+/** @returns what was sealed to this cell's hosts as this secret; null: this is none */
+export type OpenSecret = (
+  secret: { readonly namespace: string; readonly name: string },
+  sealed: string,
+) => string | null;
+
 export type OpenedDelegation =
   | { readonly valid: true; readonly monitor: string; readonly delegation: Delegation }
   | { readonly valid: false; readonly reason: 'malformed' | 'unknown-signer' | 'bad-signature' };

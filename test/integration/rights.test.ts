@@ -129,9 +129,11 @@ async function fateOf(route: ServedRoute, showing: Showing): Promise<Fate> {
 
 const REFUSALS: ReadonlySet<number> = new Set([401, 403]);
 
-/** Who is let in as a monitor is asked next for whom it does that. */
+/** Of who is let in: a monitor, asked for whom it does that; a person, told that the namespace is not of its token. */
+const LET_IN = /"code":"(not-delegated|other-namespace)"/;
+
 function isRefused(status: number, body: string): boolean {
-  return REFUSALS.has(status) && !body.includes('not-delegated');
+  return REFUSALS.has(status) && !LET_IN.test(body);
 }
 
 function clientWith(showing: Showing): HttpClient {

@@ -1,16 +1,17 @@
-import { X509Certificate } from 'node:crypto';
-import { readdir, readFile, rename, rm, stat } from 'node:fs/promises';
+import { randomUUID, X509Certificate } from 'node:crypto';
+import { link, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Identity } from '../../core/access/identity.ts';
+import type { Identity, IdentityRole } from '../../core/access/identity.ts';
 import { errorCodeOf } from '../adapters.ts';
 import { makeFolder } from '../disk/make-folder.ts';
 import { writeWhole } from '../disk/write-whole.ts';
 import type { KeyPair, LeafTerms, Validity } from './authority.ts';
-import { issue, issueFor, makeAuthority } from './authority.ts';
+import { certifyHostKey, issue, issueFor, makeAuthority, makeKey } from './authority.ts';
 import type { Bundle, SignedBundle } from '../../core/access/invitation.ts';
 import { signBundle } from './bundle.ts';
 import { hostsIn, identityOf } from './certified.ts';
-import { CREDENTIAL_FILES, CredentialsError } from './pki.ts';
+import { sealHostKey } from './host-key.ts';
+import { CREDENTIAL_FILES, CredentialsError, HOST_KEY_FILES } from './pki.ts';
 
 const DAY_MS = 24 * 3600 * 1000;
 export const AUTHORITY_TTL_MS = 3_652 * DAY_MS;
@@ -125,7 +126,11 @@ export class AuthorityFolder {
   ): Promise<SignedBundle> {
     const certificate = await readFile(join(folder, CREDENTIAL_FILES.identity), 'utf8');
     const { key } = await this.keyPair();
-    return signBundle({ ...identity, certificate, authorities: await this.#trusted(), ...more }, key);
+    // A renewal brings no keys.
+    const joins = identity.role === 'agent' && more.pinnedKeys !== '';
+    const hostKey = joins ? { hostKey: sealHostKey(await this.#hostKey(), certificate) } : {};
+    const authorities = await this.#trusted();
+    return signBundle({ ...identity, certificate, authorities, ...more, ...hostKey }, key);
   }
 
   async #issue(
@@ -145,7 +150,36 @@ export class AuthorityFolder {
     makeFolder(folder, 0o700);
     await writeWhole(join(folder, CREDENTIAL_FILES.authorities), await this.#trusted(), CERTIFICATE_MODE);
     await writeWhole(join(folder, CREDENTIAL_FILES.identity), text);
+    await this.#addHostKey(role, folder, { cell, nowMs, endMs });
     return { identity, folder, hosts, notAfterMs: nowMs + ttlMs };
+  }
+
+  /** Agents get the key to which secrets are sealed, monitors its certificate, which a new authority issues anew. */
+  async #addHostKey(
+    role: IdentityRole,
+    folder: string,
+    { cell, nowMs, endMs }: { readonly cell: string; readonly nowMs: number; readonly endMs: number },
+  ): Promise<void> {
+    if (role !== 'agent' && role !== 'monitor') return;
+    const { secret, certificate } = HOST_KEY_FILES;
+    const validity = { nowMs, ttlMs: endMs - nowMs };
+    const made = await certifyHostKey(await this.keyPair(), cell, await this.#hostKey(), validity);
+    if (role === 'agent') await writeWhole(join(folder, secret), made.key);
+    else await writeWhole(join(folder, certificate), made.certificate, CERTIFICATE_MODE);
+  }
+
+  /** Made once, however many ask for it at once. */
+  async #hostKey(): Promise<string> {
+    const file = join(this.path, HOST_KEY_FILES.secret);
+    const own = `${file}.${randomUUID()}`;
+    if (!(await exists(file))) {
+      await writeWhole(own, await makeKey());
+      await link(own, file).catch((error: unknown) => {
+        if (errorCodeOf(error) !== 'EEXIST') throw error;
+      });
+      await rm(own);
+    }
+    return await this.#read(file);
   }
 
   async rotation(): Promise<Rotation> {

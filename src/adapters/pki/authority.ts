@@ -8,6 +8,7 @@ import {
   ExtendedKeyUsageExtension,
   KeyUsageFlags,
   KeyUsagesExtension,
+  PublicKey,
   SubjectAlternativeNameExtension,
   SubjectKeyIdentifierExtension,
   X509Certificate,
@@ -15,6 +16,7 @@ import {
 } from '@peculiar/x509';
 import type { Identity } from '../../core/access/identity.ts';
 import { identityUri, storeName } from '../../core/access/identity.ts';
+import { hostKeyUri } from '../../core/access/secret.ts';
 
 /** ECDSA on P-256: Node, Go (etcd) and browsers all take it, and it is quicker to verify than Ed25519 here. */
 const ALGORITHM = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' } as const;
@@ -103,6 +105,33 @@ async function certify(
   return certificate.toString('pem');
 }
 
+/**
+ * Certifies a key to which others seal what is for all hosts of a cell. It is of no use on a connection.
+ * @param key its private half, as PEM
+ */
+export async function certifyHostKey(
+  authority: KeyPair,
+  cell: string,
+  key: string,
+  validity: Validity,
+): Promise<KeyPair> {
+  const issuer = new X509Certificate(authority.certificate);
+  const certificate = await X509CertificateGenerator.create({
+    ...commonOf(validity),
+    subject: `CN=hosts, O=${cell}`,
+    issuer: issuer.subject,
+    publicKey: new PublicKey(createPublicKey(key).export({ type: 'spki', format: 'der' })),
+    signingKey: await importKey(authority.key),
+    extensions: [
+      new BasicConstraintsExtension(false, undefined, true),
+      new KeyUsagesExtension(KeyUsageFlags.keyAgreement, true),
+      new SubjectAlternativeNameExtension([{ type: 'url', value: hostKeyUri(cell) }]),
+      await AuthorityKeyIdentifierExtension.create(issuer),
+    ],
+  });
+  return { certificate: certificate.toString('pem'), key };
+}
+
 function commonOf({ nowMs, ttlMs }: Validity) {
   return {
     serialNumber: serialNumber(),
@@ -117,6 +146,11 @@ function serialNumber(): string {
   const bytes = randomBytes(SERIAL_BYTES);
   bytes[0] = ((bytes[0] ?? 0) & 0x3f) | 0x40;
   return bytes.toString('hex');
+}
+
+/** @returns as PEM */
+export async function makeKey(): Promise<string> {
+  return pemOf((await generateKeys()).privateKey);
 }
 
 function generateKeys() {

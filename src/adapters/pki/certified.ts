@@ -40,3 +40,15 @@ export function hostsIn(certificate: X509Certificate | string): readonly string[
     .filter((name) => !name.startsWith('URI:'))
     .map((name) => name.slice(name.indexOf(':') + 1));
 }
+
+export function certificateOf(bytes: string | Buffer): X509Certificate | null {
+  try {
+    return new X509Certificate(bytes);
+  } catch {
+    return null;
+  }
+}
+
+export function isIssuedBy(certificate: X509Certificate, authority: X509Certificate): boolean {
+  return authority.ca && certificate.checkIssued(authority) && certificate.verify(authority.publicKey);
+}

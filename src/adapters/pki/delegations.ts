@@ -3,7 +3,7 @@ import type { KeyObject } from 'node:crypto';
 import type { Identity } from '../../core/access/identity.ts';
 import type { OpenDelegation, OpenedDelegation, SignDelegation } from '../../ports/crypto.ts';
 import { readDelegation } from '../../wire/access/delegation-schema.ts';
-import { identityOf } from './certified.ts';
+import { certificateOf, certificatesIn, identityOf, isIssuedBy } from './certified.ts';
 import type { Credentials, KeyMaterial } from './credentials.ts';
 
 /**
@@ -20,7 +20,6 @@ const TEXT_CHARS_MAX = 6 * 1024;
 const PARTS = 4;
 /** Of monitors, which are few. */
 const SIGNERS_KEPT_MAX = 64;
-const PEM_END = '-----END CERTIFICATE-----';
 
 interface SigningPair {
   readonly of: KeyMaterial;
@@ -101,29 +100,13 @@ function refused(reason: Refusal['reason']): Refusal {
 
 /** @returns null: it is no certificate of a monitor of this cell from a trusted authority */
 function readSigner(text: string, authorities: string, cell: string): Signer | null {
-  const certificate = certificateIn(Buffer.from(text, 'base64url'));
+  const certificate = certificateOf(Buffer.from(text, 'base64url'));
   const identity = certificate === null ? null : identityOf(certificate);
   if (certificate === null || identity?.role !== 'monitor' || identity.cell !== cell) return null;
-  const isTrusted = certificatesIn(authorities).some(
-    (authority) =>
-      authority.ca && certificate.checkIssued(authority) && certificate.verify(authority.publicKey),
-  );
+  const isTrusted = certificatesIn(authorities).some((authority) => isIssuedBy(certificate, authority));
   if (!isTrusted) return null;
   const { publicKey: key, validFrom, validTo } = certificate;
   return { identity, key, notBeforeMs: Date.parse(validFrom), notAfterMs: Date.parse(validTo) };
-}
-
-function certificateIn(bytes: string | Buffer): X509Certificate | null {
-  try {
-    return new X509Certificate(bytes);
-  } catch {
-    return null;
-  }
-}
-
-function certificatesIn(pem: string): readonly X509Certificate[] {
-  const texts = pem.split(PEM_END).filter((text) => text.trim() !== '');
-  return texts.map((text) => certificateIn(`${text}${PEM_END}\n`)).filter((one) => one !== null);
 }
 
 /** undefined: it is no JSON. */

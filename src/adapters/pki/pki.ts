@@ -9,11 +9,15 @@
  *   trusted with nothing; `shown-authority.ts` is how a machine that knows a fingerprint only comes to its authority.
  * - `bearer.ts` is what a person has instead: a token, and the authorities that it is shown to.
  * - `delegations.ts`: what a monitor does for somebody else, signed with its own key, and checked by a host.
+ * - `host-key.ts`: the key of all hosts, to which secrets are sealed (`sealed-box.ts`).
  * - `certified.ts` reads the identity in a certificate; `tls.ts` has the settings of both ends of a connection.
  */
 
 /** The files of a credentials folder. The key and its certificate are one file, so that both change at once. */
 export const CREDENTIAL_FILES = { authorities: 'ca.pem', identity: 'identity.pem' } as const;
+
+/** In the folders of agents, and in those of monitors: the key to which secrets are sealed, and its certificate. */
+export const HOST_KEY_FILES = { secret: 'hosts.key', certificate: 'hosts.pem' } as const;
 
 /** The code of the error when another role answers than the one that was called. */
 export const OTHER_SERVER = 'OTHER_SERVER';

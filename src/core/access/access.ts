@@ -4,7 +4,7 @@
  * own, the route checks that too: a scheduler asks for tickets, starts and stops in its own name only, and a person sees
  * the namespaces of its token. A machine that shows an `invitation.ts` may join, and nothing else. `store-rights.ts` is who
  * reads and writes what in the store; `audit.ts`: records of what was done; `delegation.ts`: what a monitor asks of a host for
- * somebody else.
+ * somebody else; `secret.ts`: what only hosts and their tasks know.
  */
 import type { Identity, IdentityRole } from './identity.ts';
 import type { Invited } from './invitation.ts';

@@ -45,6 +45,8 @@ export interface Bundle {
   readonly pinnedKeys: string;
   /** Members of the store; empty: of a renewal. */
   readonly etcd: readonly string[];
+  /** Of an agent that joins: the key of all hosts, sealed to the key of its certificate. */
+  readonly hostKey?: string;
 }
 
 /** A bundle on its way through the store, which is trusted with nothing of it. */

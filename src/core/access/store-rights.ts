@@ -64,6 +64,7 @@ export function storeAreas(keys: CellKeys): readonly StoreArea[] {
     { prefix: keys.invitations, access: { monitor: write } },
     // Who holds the authority's key writes them, as an operator.
     { prefix: keys.certificates, access: { scheduler: read, agent: read, monitor: read, arbiter: read } },
+    { prefix: keys.secrets, access: { scheduler: read, monitor: write } },
     { prefix: keys.arbiters, access: { arbiter: write } },
     // One watch over the whole cell, whose changes come in order.
     { prefix: keys.root, access: { monitor: read } },

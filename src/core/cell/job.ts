@@ -72,6 +72,8 @@ export interface Task {
   readonly network?: TaskNetwork;
   /** `agent`: a plain process runs as the user of its host's agent. Absent: as a user of its allocation's own. */
   readonly user?: TaskUser;
+  /** Names of secrets of its namespace, which it finds as files in memory. */
+  readonly secrets?: readonly string[];
   /** An archive of an image, for the driver `oci`. */
   readonly image?: Artifact;
   /** Files that the host fetches before the task starts, by name: read-only, or a copy of its own. */

@@ -30,6 +30,7 @@ export function cellKeys(cell: string) {
   const invitations = `${root}invitations/`;
   /** Where the holder of a certificate finds it renewed. */
   const certificates = `${root}certificates/`;
+  const secrets = `${root}secrets/`;
   return {
     root,
     meta: `${root}meta`,
@@ -53,6 +54,9 @@ export function cellKeys(cell: string) {
     tokens,
     token: (id: string) => tokens + id,
     audit,
+    secrets,
+    secretsOf: (namespace: string) => `${secrets}${namespace}/`,
+    secret: (namespace: string, name: string) => `${secrets}${namespace}/${name}`,
     auditRecord: (id: string) => audit + id,
     invitations,
     invitation: (id: string) => invitations + id,

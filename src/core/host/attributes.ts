@@ -88,3 +88,6 @@ export function hasDriver(host: Host): boolean {
   if (declared !== undefined) return declared !== 'false';
   return !Object.keys(host.attributes).some((name) => name.startsWith('driver.'));
 }
+
+/** Of hosts that bring secrets to tasks, and keep them from all others. */
+export const KEEPS_SECRETS = 'secrets';

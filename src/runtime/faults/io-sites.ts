@@ -99,6 +99,11 @@ host-agent/drivers/oci.ts disk.makeFolder agent:oci
 host-agent/drivers/oci.ts disk.publish agent:oci
 host-agent/drivers/oci.ts disk.remove*2 agent:oci
 host-agent/drivers/sandbox.ts commands.run*2 agent:program
+host-agent/drivers/task-secrets.ts commands.run*2 agent:program
+host-agent/drivers/task-secrets.ts disk.list*2 agent:secrets
+host-agent/drivers/task-secrets.ts disk.makeFolder agent:secrets
+host-agent/drivers/task-secrets.ts disk.publish agent:secrets
+host-agent/drivers/task-secrets.ts disk.remove*2 agent:secrets
 host-agent/drivers/toolbox.ts commands.run agent:program
 host-agent/io/input.ts link.endStdin agent:shim
 host-agent/io/input.ts link.writeStdin agent:shim
@@ -238,6 +243,9 @@ monitor/tokens/held-tokens.ts store.read monitor:tokens
 monitor/tokens/invitations.ts store.attempt*2 monitor:invitations
 monitor/tokens/invitations.ts store.list monitor:invitations
 monitor/tokens/invitations.ts store.read monitor:invitations
+monitor/tokens/secrets.ts store.attempt monitor:secrets
+monitor/tokens/secrets.ts store.list monitor:secrets
+monitor/tokens/secrets.ts store.read monitor:secrets
 monitor/tokens/tokens.ts store.attempt monitor:tokens
 monitor/tokens/tokens.ts store.list monitor:tokens
 monitor/tokens/tokens.ts store.read monitor:tokens
@@ -269,7 +277,7 @@ src/runtime/commit/read-back.ts store.attempt scheduler:intents,ledger monitor:l
 src/runtime/records/cell-meta.ts store.attempt*2 scheduler:meta
 src/runtime/records/cell-meta.ts store.read*2 scheduler:meta
 src/runtime/records/ledger-feed.ts store.follow scheduler:ledger
-src/runtime/records/records.ts store.follow scheduler:alive,eligibility,hosts,meta,owners,pools,roles,shared,switches agent:roles monitor: arbiter:keeper,quotas,roles,switches
+src/runtime/records/records.ts store.follow scheduler:alive,eligibility,hosts,meta,owners,pools,roles,secrets,shared,switches agent:roles monitor: arbiter:keeper,quotas,roles,switches
 src/runtime/reports/stream-reader.ts http.stream scheduler:get.reports agent: monitor:get.reports arbiter:get.reports
 `).map(siteOf);
 
@@ -298,6 +306,7 @@ monitor DELETE /v1/hosts/:host
 monitor DELETE /v1/jobs/:namespace/:job
 monitor DELETE /v1/pauses/:what
 monitor DELETE /v1/quotas/:namespace
+monitor DELETE /v1/secrets/:namespace/:name
 monitor DELETE /v1/shared/:name
 monitor DELETE /v1/tokens/:id
 monitor GET /livez
@@ -319,6 +328,8 @@ monitor GET /v1/quotas
 monitor GET /v1/reports streams
 monitor GET /v1/schedulers
 monitor GET /v1/schema/job.json
+monitor GET /v1/secrets
+monitor GET /v1/secrets-key
 monitor GET /v1/tokens
 monitor GET /v1/usage
 monitor GET /v1/whoami
@@ -335,6 +346,7 @@ monitor POST /v1/runs
 monitor POST /v1/tokens
 monitor PUT /v1/pauses/:what
 monitor PUT /v1/quotas/:namespace
+monitor PUT /v1/secrets/:namespace/:name
 monitor PUT /v1/shared/:name
 scheduler GET /livez
 scheduler GET /metrics streams

@@ -25,6 +25,11 @@ export interface StartRequest {
   readonly launch: Launch;
   /** null: enforcement is off in this cell. */
   readonly ticket: string | null;
+  /**
+   * The secrets of its tasks by name, sealed to the hosts. The ticket names them and does not cover them: a host opens each
+   * as the secret of that name in the allocation's namespace, or not at all.
+   */
+  readonly sealed?: Readonly<Record<string, string>>;
 }
 
 /** How to run the allocation. The ticket's command digest covers its canonical JSON. */

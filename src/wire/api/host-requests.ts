@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { GROUP_SECRETS_MAX, SEALED_CHARS_MAX } from '../../core/access/secret.ts';
 import type { Allocation } from '../../core/cell/allocation.ts';
 import { DESIRED_STATES } from '../../core/cell/allocation.ts';
 import { TASK_DRIVERS, TASK_NETWORKS, TASK_USERS } from '../../core/cell/job.ts';
@@ -97,6 +98,7 @@ const task = z.strictObject({
   driver: z.exactOptional(z.enum(TASK_DRIVERS)),
   network: z.exactOptional(z.enum(TASK_NETWORKS)),
   user: z.exactOptional(z.enum(TASK_USERS)),
+  secrets: z.exactOptional(z.array(id).min(1).max(GROUP_SECRETS_MAX)),
   image: z.exactOptional(artifact),
   artifacts: z.exactOptional(mapOf(id, artifact, bounds.ARTIFACTS_MAX)),
   limits: z.exactOptional(
@@ -135,11 +137,15 @@ export const commandId = plainText(bounds.TEXT_BYTES_MAX).refine((value) => valu
   error: 'is empty',
 });
 
+/** By name. */
+export const sealedSecrets = mapOf(id, plainText(SEALED_CHARS_MAX), GROUP_SECRETS_MAX);
+
 export const startRequest: z.ZodType<StartRequest> = z.strictObject({
   commandId,
   allocation,
   launch,
   ticket: plainText(TICKET_CHARS_MAX).nullable(),
+  sealed: z.exactOptional(sealedSecrets),
 });
 
 export const stopRequest: z.ZodType<StopRequest> = z.strictObject({

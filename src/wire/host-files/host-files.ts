@@ -12,6 +12,7 @@
  *   allocations/<id>/released    nothing of it is left on this host
  *   allocations/<id>/work/       working folder of its tasks; beside it their `tmp/`, and copies of `artifacts/`
  *   leases/port/<port>           the allocation that has it; also leases/address/<address>, leases/user/<uid>
+ *   secrets/<attempt>/           in memory: the secrets of a task that runs
  *   leases/next-user             how far the range of users is used
  *   leases/rest-port/<port>      when it was freed, and whose it was; also leases/rest-address/<address>
  *   quarantine/                  unreadable files
@@ -29,7 +30,7 @@ import type { ObservedState } from '../../core/host/states.ts';
 import { OBSERVED_STATES } from '../../core/host/states.ts';
 import { id } from '../api/api.ts';
 import type { Launch } from '../api/host-api.ts';
-import { allocation, commandId, epoch, launch } from '../api/host-requests.ts';
+import { allocation, commandId, epoch, launch, sealedSecrets } from '../api/host-requests.ts';
 import type { Shape } from '../codec/codec.ts';
 import { schemaCodec, whole } from '../codec/codec.ts';
 
@@ -53,6 +54,8 @@ export interface AllocationSpec {
   readonly addresses?: readonly string[];
   /** The user of its tasks, and their group; absent: that of the agent. */
   readonly uid?: number;
+  /** Of its tasks, as they came. */
+  readonly sealed?: Readonly<Record<string, string>>;
 }
 
 const spec: z.ZodType<AllocationSpec> = z.object({
@@ -65,6 +68,7 @@ const spec: z.ZodType<AllocationSpec> = z.object({
   acceptedAtMs: whole,
   addresses: z.exactOptional(z.array(line)),
   uid: z.exactOptional(whole),
+  sealed: z.exactOptional(sealedSecrets),
 });
 
 /** `user`, `evicted`, `drain`: orders of a scheduler. The others are the host's own. */

@@ -11,6 +11,7 @@ import type {
 import type { GpuRequest, Resources } from '../../core/cell/resources.ts';
 import { GPU_MILLI_PER_DEVICE, NO_SCALARS } from '../../core/cell/resources.ts';
 import type { Allowance } from '../../core/host/allowances.ts';
+import { KEEPS_SECRETS } from '../../core/host/attributes.ts';
 import { allowanceAttribute, ALLOWED_BY_DEFAULT, neededBy } from '../../core/host/allowances.ts';
 import {
   DEFAULT_PRECEDENCE,
@@ -42,9 +43,9 @@ export function buildJob(file: LongFile): Job {
 export function lengthen(file: ShortFile): LongFile {
   const { name, namespace, type, priority, scheduler, labels, oneOff, ...rest } = file;
   const { command, script, env, resources, driver, network, user, ...other } = rest;
-  const { image, artifacts, limits, stop, stdin, terminal, sidecar, ...group } = other;
+  const { secrets, image, artifacts, limits, stop, stdin, terminal, sidecar, ...group } = other;
   const run = { command, script, env, resources, driver, network, user };
-  const task = { ...run, image, artifacts, limits, stop, stdin, terminal, sidecar };
+  const task = { ...run, secrets, image, artifacts, limits, stop, stdin, terminal, sidecar };
   return {
     ...{ name, namespace, type, priority, scheduler, labels, oneOff },
     groups: { [name]: { ...group, tasks: { [name]: task } } },
@@ -105,14 +106,19 @@ function hostConstraints(file: GroupFile, namespace: string): Expression[] {
   const tasks = Object.values(file.tasks);
   const drivers = new Set(tasks.map((task) => task.driver ?? 'exec'));
   drivers.delete('exec');
+  const secret = tasks.some(({ secrets }) => secrets !== undefined);
   return [
     ...[...drivers].sort().map(driverConstraint),
+    ...(secret ? [existsConstraint(KEEPS_SECRETS)] : []),
     ...neededBy(tasks, namespace).map(allowanceConstraint),
   ].filter(({ text }) => !written.has(text));
 }
 
 function driverConstraint(driver: TaskDriverName): Expression {
-  const attribute = `driver.${driver}`;
+  return existsConstraint(`driver.${driver}`);
+}
+
+function existsConstraint(attribute: string): Expression {
   return { attribute, operator: 'exists', value: '', text: `host.${attribute} exists` };
 }
 
@@ -141,6 +147,7 @@ function buildTask(name: string, file: TaskFile): Task {
     ...(file.driver === undefined || file.driver === 'exec' ? {} : { driver: file.driver }),
     ...(file.network === undefined ? {} : { network: file.network }),
     ...(file.user === undefined ? {} : { user: file.user }),
+    ...(file.secrets === undefined ? {} : { secrets: file.secrets }),
     ...(file.image === undefined ? {} : { image: { ...file.image, unpack: true } }),
     ...(Object.keys(artifacts).length === 0 ? {} : { artifacts }),
     ...(Object.keys(limits).length === 0 ? {} : { limits }),

@@ -1,3 +1,4 @@
+import { GROUP_SECRETS_MAX } from '../../core/access/secret.ts';
 import { plainAttribute } from '../../core/host/attributes.ts';
 import { DEFAULT_RESOURCES, DEFAULT_TYPE } from './defaults.ts';
 import type { GroupFile, LongFile, TaskFile } from './job-schema.ts';
@@ -19,6 +20,7 @@ export function checkRules(file: LongFile): RuleFault[] {
     if (type === 'system') faults.push(...checkSystem(at, group));
     faults.push(...checkSpread(at, group));
     faults.push(...checkCounts(at, group), ...checkPorts(at, group), ...checkTasks(at, group));
+    faults.push(...checkSecrets(at, group));
     for (const key of ['restart', 'reschedule'] as const) {
       const { delay, maxDelay } = group[key] ?? {};
       if (delay !== undefined && maxDelay !== undefined && maxDelay < delay)
@@ -125,6 +127,21 @@ function checkLimits(path: readonly string[], { limits, resources }: TaskFile): 
       path: [...path, 'limits', 'cpu'],
       text: `less than resources.cpu, which is ${formatCpu(cpu)}`,
     });
+  return faults;
+}
+
+/** They are sent with the order to start their group. */
+function checkSecrets(at: readonly string[], { tasks }: GroupFile): RuleFault[] {
+  const faults: RuleFault[] = [];
+  const used = new Set<string>();
+  for (const [name, { secrets = [], user }] of Object.entries(tasks)) {
+    const path = [...at, 'tasks', name, 'secrets'];
+    for (const secret of secrets) used.add(secret);
+    if (used.size > GROUP_SECRETS_MAX)
+      faults.push({ path, text: `a group uses at most ${String(GROUP_SECRETS_MAX)} secrets` });
+    if (secrets.length > 0 && user !== undefined)
+      faults.push({ path, text: 'only a user of its own keeps a secret; remove the field user' });
+  }
   return faults;
 }
 

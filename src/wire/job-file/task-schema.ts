@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { GROUP_SECRETS_MAX } from '../../core/access/secret.ts';
 import { TASK_DRIVERS, TASK_NETWORKS, TASK_USERS } from '../../core/cell/job.ts';
 import * as bounds from '../values/bounds.ts';
 import { amount, duration, mapOf, name, optional, refuse, text, whole, written } from '../values/values.ts';
@@ -154,6 +155,11 @@ export const taskFields = {
     z.enum(TASK_USERS),
     'A plain process runs as its agent’s user, where the host allows it. Default: a user of its own.',
     'agent',
+  ),
+  secrets: optional(
+    z.array(name).min(1).max(GROUP_SECRETS_MAX),
+    'Secrets of the namespace (moorage secret set); files of their names in the folder MOORAGE_SECRETS.',
+    ['db-password'],
   ),
   image: optional(
     artifact.omit({ unpack: true }),

@@ -32,6 +32,7 @@ const task = z.looseObject({
   driver: z.exactOptional(z.enum(TASK_DRIVERS)),
   network: z.exactOptional(z.enum(TASK_NETWORKS)),
   user: z.exactOptional(z.enum(TASK_USERS)),
+  secrets: z.exactOptional(z.array(z.string())),
   image: z.exactOptional(artifact),
   artifacts: z.exactOptional(z.record(z.string(), artifact)),
   limits: z.exactOptional(

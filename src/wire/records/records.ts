@@ -9,6 +9,7 @@ import { z } from 'zod';
 import type { AuditRecord } from '../../core/access/audit.ts';
 import { IDENTITY_ROLES } from '../../core/access/identity.ts';
 import type { Bundle, Invitation, SignedBundle } from '../../core/access/invitation.ts';
+import type { Secret } from '../../core/access/secret.ts';
 import { SCOPES } from '../../core/access/person.ts';
 import type { Token } from '../../core/access/token.ts';
 import type { Outcome } from '../../core/cell/allocation.ts';
@@ -230,6 +231,7 @@ export const bundleCodec = schemaCodec<Bundle>(
     ...{ cell: z.string(), role: z.enum(IDENTITY_ROLES), id: z.string() },
     ...{ certificate: z.string(), authorities: z.string() },
     ...{ pinnedKeys: z.string(), etcd: z.array(z.string()) },
+    hostKey: z.exactOptional(z.string()),
   }),
 );
 
@@ -238,5 +240,16 @@ export const metaCodec = schemaCodec<CellMeta>(
   z.looseObject({
     ...{ schema: whole, incarnation: z.string(), createdAtMs: whole },
     restoredAtMs: z.exactOptional(whole),
+  }),
+);
+
+export const secretCodec = schemaCodec<Secret>(
+  'secret',
+  z.looseObject({
+    namespace: z.string(),
+    name: z.string(),
+    sealed: z.string(),
+    setBy: z.string(),
+    setAtMs: whole,
   }),
 );

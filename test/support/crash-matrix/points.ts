@@ -8,6 +8,7 @@ const ELSEWHERE: readonly (readonly [RegExp, string])[] = [
   [/^agent\/store\.close/, 'the store is given to the agent, and so not its own to close'],
   [/^agent\/verifier\./, 'no tickets here: a start with one is the same start'],
   [/^agent\/disk\.([a-zA-Z]+\/oci|publish\/cas)/, 'no containers here'],
+  [/^agent\/disk\.[a-zA-Z]+\/secrets/, 'no secrets here: the host has no key to open one'],
   [
     /^agent\/(link\.(endStdin|resize|state|writeStdin)|disk\.(readRange|watch)\/exec|disk\.watch\/attempt)/,
     'a talk with a task: agent-kills.test.ts',
