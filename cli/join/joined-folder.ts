@@ -91,10 +91,12 @@ export class JoinedFolder {
   }
 
   /** Credentials of a role that will run here. */
-  async writeRole({ role, id, authorities, certificate }: Bundle): Promise<void> {
+  async writeRole(bundle: Bundle): Promise<void> {
+    const { role, id, authorities, certificate } = bundle;
     const holder = `${role}-${id}`;
     const key = await this.key(holder);
     await writeCredentials(this.role(holder), authorities, `${key}${certificate}`);
+    await writeHostCertificate(this.role(holder), bundle);
   }
 
   /** For the arbiters that will run here: it signs tickets. */
@@ -114,6 +116,12 @@ export class JoinedFolder {
     await writeWhole(join(this.#path, 'host.json'), joinedFile.encode({ cell, id, etcd, ...more }));
     await rm(join(this.#path, 'key.pem'), { force: true });
   }
+}
+
+/** Of the key to which secrets are sealed: monitors show it. */
+export async function writeHostCertificate(folder: string, { hostCertificate }: Bundle): Promise<void> {
+  if (hostCertificate !== undefined)
+    await writeWhole(join(folder, HOST_KEY_FILES.certificate), hostCertificate);
 }
 
 async function writeCredentials(folder: string, authorities: string, identity: string): Promise<void> {

@@ -5,6 +5,7 @@ import { EtcdCellStore } from '../../src/adapters/etcd/etcd.ts';
 import { isOfKey, openBundle } from '../../src/adapters/pki/bundle.ts';
 import { identityOf } from '../../src/adapters/pki/certified.ts';
 import type { Credentials } from '../../src/adapters/pki/credentials.ts';
+import { writeHostCertificate } from './joined-folder.ts';
 import { CREDENTIAL_FILES } from '../../src/adapters/pki/pki.ts';
 import { writeWhole } from '../../src/adapters/disk/write-whole.ts';
 import { systemClock } from '../../src/adapters/system/system.ts';
@@ -99,6 +100,7 @@ export async function takeRenewal(folder: string, signed: SignedBundle): Promise
   // Whom to trust first: the new certificate may be of the new authority.
   await writeWhole(authorityFile, bundle.authorities, CERTIFICATE_MODE);
   await writeWhole(identityFile, text);
+  await writeHostCertificate(folder, bundle);
   return true;
 }
 

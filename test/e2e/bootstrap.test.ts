@@ -1,4 +1,5 @@
 import type { ChildProcess } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
@@ -128,6 +129,16 @@ describeNeeding(
       });
       expect((await systemJobs()).map(still)).toEqual(rows.map(still));
       await says(WORD);
+    });
+
+    it('the machines have the key to which secrets are sealed, and its monitors show its certificate', async () => {
+      const secret = await moorage(['secret', 'set', 'word'], WORD);
+      expect(secret.code, secret.stderr).toBe(0);
+      const digest = createHash('sha256').update(WORD).digest('hex');
+      const script = `test "$(sha256sum < "$MOORAGE_SECRETS/word")" = "${digest}  -"`;
+      const reader = { name: 'reader', type: 'batch', script, secrets: ['word'] };
+      const read = await moorage(['run', '-'], JSON.stringify(reader));
+      expect(read.code, read.stderr).toBe(0);
     });
 
     it('S4.7 a new version of its job upgrades a role, while the cell works', async () => {

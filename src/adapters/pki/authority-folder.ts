@@ -126,11 +126,9 @@ export class AuthorityFolder {
   ): Promise<SignedBundle> {
     const certificate = await readFile(join(folder, CREDENTIAL_FILES.identity), 'utf8');
     const { key } = await this.keyPair();
-    // A renewal brings no keys.
-    const joins = identity.role === 'agent' && more.pinnedKeys !== '';
-    const hostKey = joins ? { hostKey: sealHostKey(await this.#hostKey(), certificate) } : {};
+    const secrets = await this.#keysFor(identity, folder, certificate, more.pinnedKeys !== '');
     const authorities = await this.#trusted();
-    return signBundle({ ...identity, certificate, authorities, ...more, ...hostKey }, key);
+    return signBundle({ ...identity, certificate, authorities, ...more, ...secrets }, key);
   }
 
   async #issue(
@@ -152,6 +150,19 @@ export class AuthorityFolder {
     await writeWhole(join(folder, CREDENTIAL_FILES.identity), text);
     await this.#addHostKey(role, folder, { cell, nowMs, endMs });
     return { identity, folder, hosts, notAfterMs: nowMs + ttlMs };
+  }
+
+  /** What a bundle brings of the key of all hosts. @param joins a renewal brings no keys */
+  async #keysFor(
+    { role }: Identity,
+    folder: string,
+    certificate: string,
+    joins: boolean,
+  ): Promise<Pick<Bundle, 'hostKey' | 'hostCertificate'>> {
+    if (role === 'monitor')
+      return { hostCertificate: await readFile(join(folder, HOST_KEY_FILES.certificate), 'utf8') };
+    if (role !== 'agent' || !joins) return {};
+    return { hostKey: sealHostKey(await this.#hostKey(), certificate) };
   }
 
   /** Agents get the key to which secrets are sealed, monitors its certificate, which a new authority issues anew. */

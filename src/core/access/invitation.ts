@@ -47,6 +47,8 @@ export interface Bundle {
   readonly etcd: readonly string[];
   /** Of an agent that joins: the key of all hosts, sealed to the key of its certificate. */
   readonly hostKey?: string;
+  /** Of a monitor: that key's certificate, as PEM. */
+  readonly hostCertificate?: string;
 }
 
 /** A bundle on its way through the store, which is trusted with nothing of it. */

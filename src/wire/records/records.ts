@@ -231,7 +231,7 @@ export const bundleCodec = schemaCodec<Bundle>(
     ...{ cell: z.string(), role: z.enum(IDENTITY_ROLES), id: z.string() },
     ...{ certificate: z.string(), authorities: z.string() },
     ...{ pinnedKeys: z.string(), etcd: z.array(z.string()) },
-    hostKey: z.exactOptional(z.string()),
+    ...{ hostKey: z.exactOptional(z.string()), hostCertificate: z.exactOptional(z.string()) },
   }),
 );
 

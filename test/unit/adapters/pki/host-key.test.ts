@@ -113,6 +113,14 @@ describe('the key of all hosts', () => {
     expect(openHostKey(hostKey, key)).toBeNull();
     const renewed = await authority.folder.bundle(issued, { pinnedKeys: '', etcd: [] });
     expect(bundleCodec.decode(renewed.text)).not.toHaveProperty('hostKey');
+    const monitor = await authority.folder.issueFor(
+      { role: 'monitor', id: 'm9' },
+      { ...times, publicKey: spki },
+    );
+    const shownThere = await authority.folder.bundle(monitor, { pinnedKeys: '', etcd: [] });
+    const { hostCertificate = '' } = bundleCodec.decode(shownThere.text);
+    const sealed = sealSecret('a horse', OF, { ...(await shown()), shown: hostCertificate });
+    expect(secretOpener(await authority.credentials('agent', 'h1'))?.(OF, sealed)).toBe('a horse');
   });
 
   it('is not taken from whoever shows another certificate', async () => {
