@@ -24,6 +24,9 @@ export const AGENT_SETTINGS: AgentSettings = {
   desertedMs: 600_000,
 };
 
+/** Health checks of all tasks of a host under way at one time; the others wait. */
+export const CHECKS_AT_ONCE_MAX = 16;
+
 const RESERVED_CPU_MILLI = 100;
 const RESERVED_MEMORY_MIB = 256;
 const RESERVED_MEMORY_PARTS = 20;

@@ -13,6 +13,7 @@ import { machineAttributes, machineCapacity } from '../src/adapters/processes/ma
 import { sha256Hex } from '../src/adapters/system/digest.ts';
 import { systemNames } from '../src/adapters/system/names.ts';
 import { builtFile } from '../src/adapters/system/package-files.ts';
+import { systemProbes } from '../src/adapters/system/probes.ts';
 import { systemClock, systemRandom } from '../src/adapters/system/system.ts';
 import { systemFailures } from '../src/adapters/system/fail-points.ts';
 import { secretOpener } from '../src/adapters/pki/host-key.ts';
@@ -138,7 +139,7 @@ export async function runAgent(options: AgentOptions): Promise<RunningAgent> {
   const groups = shim.kind === 'native' ? files.cgroups : NO_CGROUPS;
   const shimGroups = await makeShimGroups(groups, log, options.cgroupParent ?? '');
   const { store: cellStore, members } = await storeOf(options, giveUp);
-  const { store, server, disk, processes, cgroups, commands, artifacts, verifier } = armed(
+  const { store, server, disk, processes, cgroups, commands, artifacts, probes, verifier } = armed(
     'agent',
     failPointsOf(systemFailures),
     {
@@ -152,6 +153,7 @@ export async function runAgent(options: AgentOptions): Promise<RunningAgent> {
         stateFolder: options.stateFolder,
         allowed: options.artifactSources ?? ARTIFACT_SOURCES,
       }),
+      probes: systemProbes,
       verifier: await verifierOf(options),
     },
   );
@@ -161,6 +163,7 @@ export async function runAgent(options: AgentOptions): Promise<RunningAgent> {
     cgroups,
     commands,
     artifacts,
+    probes,
     clock: systemClock,
     random: systemRandom,
     log,

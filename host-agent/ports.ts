@@ -3,6 +3,7 @@ import type { Cgroups } from '../src/ports/cgroups.ts';
 import type { Clock } from '../src/ports/clock.ts';
 import type { Commands } from '../src/ports/commands.ts';
 import type { Disk } from '../src/ports/disk.ts';
+import type { Probes } from '../src/ports/probes.ts';
 import type { Processes } from '../src/ports/process.ts';
 import type { Random } from '../src/ports/random.ts';
 import type { Log, Metrics } from '../src/ports/telemetry.ts';
@@ -17,6 +18,8 @@ export interface AgentPorts {
   readonly commands?: Commands;
   /** Absent: tasks get no files but what the host has by itself. */
   readonly artifacts?: ArtifactSource;
+  /** Absent: no task is checked, and each is ready as soon as it runs. */
+  readonly probes?: Probes;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;

@@ -1,5 +1,6 @@
 import type { AllocationStatus, JobSummary } from '../../src/wire/api/monitor-api.ts';
 import { isLooping } from '../../src/core/slots/restarts.ts';
+import { readyOf } from '../../src/core/slots/rollout.ts';
 import type { Context } from '../command/context.ts';
 import { withJob } from '../names/find-job.ts';
 import { checkedNamespace, shownName } from '../names/names.ts';
@@ -29,6 +30,7 @@ async function listJobs(context: Context, everywhere: boolean): Promise<number> 
     { title: 'WANTED', rank: 6, cell: (job) => String(job.counts.desired), align: 'right' },
     { title: 'PLACED', rank: 8, cell: (job) => String(job.counts.placed), align: 'right' },
     { title: 'RUNNING', rank: 2, cell: (job) => String(job.counts.running), align: 'right' },
+    { title: 'READY', rank: 3, cell: (job) => String(job.counts.ready ?? ''), align: 'right' },
     { title: 'DONE', rank: 7, cell: (job) => String(job.counts.complete), align: 'right' },
     { title: 'FAILED', rank: 5, cell: (job) => String(job.counts.failed), align: 'right' },
     { title: 'RESTARTS', rank: 3, cell: (job) => String(job.restarts.count), align: 'right' },
@@ -74,6 +76,13 @@ function stateText({ report, restarts, stale }: AllocationStatus, nowMs: number)
   return shown + (stale ? ' (stale)' : '');
 }
 
+/** Of one with health checks. */
+function readyText({ report }: AllocationStatus): string {
+  const ready = report === null ? null : readyOf(report);
+  if (ready === null) return '';
+  return ready ? 'yes' : 'no';
+}
+
 export function allocationColumns(nowMs: number): Column<AllocationStatus>[] {
   return [
     { title: 'ALLOCATION', rank: 0, cell: (row) => row.name },
@@ -81,6 +90,7 @@ export function allocationColumns(nowMs: number): Column<AllocationStatus>[] {
     { title: 'HOST', rank: 2, cell: (row) => row.allocation.host },
     { title: 'DESIRED', rank: 7, cell: (row) => row.allocation.desired },
     { title: 'STATE', rank: 1, cell: (row) => stateText(row, nowMs) },
+    { title: 'READY', rank: 2, cell: (row) => readyText(row) },
     { title: 'EXIT', rank: 4, cell: (row) => exitText(row.report?.exit) },
     { title: 'TRY', rank: 8, cell: (row) => String(row.allocation.attempt), align: 'right' },
     { title: 'RESTARTS', rank: 3, cell: (row) => String(row.restarts.count), align: 'right' },

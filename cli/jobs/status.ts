@@ -3,6 +3,7 @@ import { slotName } from '../../src/core/cell/ids.ts';
 import type { MonitorClient } from '../../src/clients/monitor-client.ts';
 import type { JobRef } from '../../src/clients/monitor-paths.ts';
 import { restartsText } from '../../src/core/slots/restarts.ts';
+import { notReadyOf } from '../../src/core/slots/rollout.ts';
 import type { JobStatus } from '../../src/wire/api/monitor-api.ts';
 import type { Context } from '../command/context.ts';
 import { shownName } from '../names/names.ts';
@@ -59,6 +60,10 @@ function render(context: Context, answer: Shown, written: string): string {
     `  owner ${summary.owner ?? 'none'}, submitted ${ago(nowMs, summary.submittedAtMs)} ago`,
   ];
   for (const line of answer.update ?? []) lines.push(`  update of ${line}`);
+  for (const { name, report } of answer.allocations) {
+    const notReady = report === null ? null : notReadyOf(report);
+    if (notReady !== null) lines.push(`  ${name} is not ready: ${notReady}`);
+  }
   for (const { detail } of answer.silentHosts ?? []) lines.push(`  ${detail}`);
   const tables: string[] = [];
   if (answer.allocations.length > 0)

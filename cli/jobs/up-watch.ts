@@ -1,3 +1,4 @@
+import { isUp as isReady } from '../../src/core/slots/rollout.ts';
 import type { AllocationStatus, JobSummary } from '../../src/wire/api/monitor-api.ts';
 
 /** What one look at a service showed. */
@@ -30,8 +31,8 @@ export class UpWatch {
 
 function isUp({ counts, restarts }: JobSummary, allocations: readonly AllocationStatus[]): boolean {
   if (counts.desired === 0 || restarts.waiting > 0) return false;
-  const running = allocations.filter(
-    ({ allocation, report }) => allocation.desired === 'run' && report?.state === 'running',
+  const up = allocations.filter(
+    ({ allocation, report }) => allocation.desired === 'run' && report !== null && isReady(report),
   );
-  return running.length >= counts.desired;
+  return up.length >= counts.desired;
 }

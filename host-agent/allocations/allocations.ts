@@ -91,7 +91,8 @@ export class AllocationRun {
       shimDeadlines(spec.launch, startedAtMsOf(this.tasks), host.contact, ports.clock);
     const { allocation, addresses = [], uid, sealed } = spec;
     const own = { ...(uid === undefined ? {} : { uid }), ...(sealed === undefined ? {} : { sealed }) };
-    const order = { allocation, policy: spec.launch.restart, addresses, deadlines, ...own };
+    const onHealth = (): void => this.wake();
+    const order = { allocation, policy: spec.launch.restart, addresses, deadlines, onHealth, ...own };
     this.tasks = Object.values(spec.launch.tasks).map(
       (task) => new TaskRun(ports, settings, { ...order, task }),
     );
@@ -174,6 +175,7 @@ export class AllocationRun {
   async close(): Promise<void> {
     this.#closed = true;
     this.#cancelTimer();
+    for (const run of this.tasks) run.close();
     await this.#working;
   }
 

@@ -68,6 +68,7 @@ export function failureOf(run: TaskRun): string {
   }
   if (exit.stoppedBy !== undefined) return STOP_REASON_OF[exit.stoppedBy];
   if (exit.lost !== undefined) return `${name}: ${exit.lost}`;
+  if (exit.unhealthy !== undefined) return `${name} was not alive: ${exit.unhealthy} (${run.why})`;
   const how =
     exit.signal === undefined ? `exited with code ${String(exit.code)}` : `was killed by ${exit.signal}`;
   const oom = (exit.oomKills ?? 0) > 0 ? `: out of memory, its limit is ${limitText(run.task)}` : '';

@@ -12,6 +12,7 @@ import { KEEPS_SECRETS } from '../../src/core/host/attributes.ts';
 import type { Task, TaskDriverName } from '../../src/core/cell/job.ts';
 import { CgroupError } from '../../src/ports/cgroups.ts';
 import type { OpenSecret } from '../../src/ports/crypto.ts';
+import type { Turns } from '../../src/runtime/wait/turns.ts';
 import type { Launch } from '../../src/wire/api/host-api.ts';
 import type { ShimLaunch } from '../../src/wire/host-files/attempt-files.ts';
 import { openLimits } from '../limits/control-groups.ts';
@@ -37,6 +38,8 @@ import { unpackedFiles } from './unpacked.ts';
 /** The world as a task of this host sees it. */
 export interface TaskPorts extends AgentPorts {
   readonly tools: TaskTools;
+  /** Of health checks, all of this host's tasks together. */
+  readonly checkTurns: Turns;
 }
 
 /** `refused`: it is not to be started, and `why` is for people. */

@@ -32,7 +32,7 @@ export interface LaunchPlace {
  * The words that a command or an environment may hold, with their values. Only these are replaced: `${HOME}` in a shell
  * command is the shell's.
  */
-function wordsOf(allocation: Allocation, [address]: readonly string[]): ReadonlyMap<string, string> {
+export function wordsOf(allocation: Allocation, [address]: readonly string[]): ReadonlyMap<string, string> {
   const words = new Map([
     ['alloc.id', allocation.id],
     ['alloc.index', String(allocation.index)],

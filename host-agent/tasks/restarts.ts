@@ -17,7 +17,7 @@ export interface RestartHistory {
 }
 
 export function succeeded(exit: ExitRecord): boolean {
-  return exit.code === 0;
+  return exit.code === 0 && exit.unhealthy === undefined;
 }
 
 /**

@@ -1,7 +1,7 @@
 /**
  * One task of an allocation: its attempts, one after another. For each attempt the run below asks the task's driver to
  * prepare it, builds the shim's order (`launch.ts`), writes it and asks for a shim (`attempt.ts`), and follows the files
- * that the shim writes. When an attempt ends, `restarts.ts` decides whether and when the next one begins.
+ * that the shim writes. While it runs, `checks.ts` looks after its health by tries of `check-probe.ts`. When an attempt ends, `restarts.ts` decides whether and when the next one begins.
  * `attempt-commands.ts` ends the commands that still run in an ended attempt; `qos.ts` says which task the kernel ends first
  * when memory runs out.
  */
@@ -9,7 +9,12 @@ import type { Allocation, Exit } from '../../src/core/cell/allocation.ts';
 import type { RestartPolicy, Task } from '../../src/core/cell/job.ts';
 import type { TaskReport } from '../../src/core/host/report.ts';
 import type { AttemptSpec, ExitRecord, ShimLaunch } from '../../src/wire/host-files/attempt-files.ts';
-import { ATTEMPT_FILES, attemptFile, attemptName } from '../../src/wire/host-files/attempt-files.ts';
+import {
+  ATTEMPT_FILES,
+  attemptFile,
+  attemptName,
+  unhealthyFile,
+} from '../../src/wire/host-files/attempt-files.ts';
 import type { AttemptState } from './attempt.ts';
 import {
   attemptFolder,
@@ -23,6 +28,8 @@ import {
 } from './attempt.ts';
 import type { TaskPorts } from '../drivers/drivers.ts';
 import { readRecord } from '../state/records.ts';
+import { forgetReadyFiles } from './check-probe.ts';
+import { TaskChecks } from './checks.ts';
 import { decideRestart, succeeded, withinWindow } from './restarts.ts';
 import type { LogBounds } from './launch.ts';
 import { launchOf } from './launch.ts';
@@ -51,6 +58,8 @@ export interface TaskOrder {
   readonly sealed?: Readonly<Record<string, string>>;
   /** For the shim of an attempt that begins now. */
   readonly deadlines: () => ShimDeadlines;
+  /** Called when its health checks found something new. */
+  readonly onHealth: () => void;
 }
 
 export type ShimDeadlines = Pick<ShimLaunch, 'runMaxMs' | 'stopAfterDisconnectMs'>;
@@ -87,6 +96,11 @@ export class TaskRun {
   readonly #addresses: readonly string[];
   readonly #own: Pick<TaskOrder, 'uid' | 'sealed'>;
   readonly #deadlines: () => ShimDeadlines;
+  readonly #onHealth: () => void;
+  #checks: TaskChecks | null = null;
+  /** Since when its attempt is being ended, because a check failed (monotonic); null: it is not. */
+  #unhealthySince: number | null = null;
+  #closed = false;
   #attempt: AttemptSpec | null = null;
   #observed: AttemptState | null = null;
   /** Of the attempt before this one. */
@@ -112,6 +126,7 @@ export class TaskRun {
     const { uid, sealed } = order;
     this.#own = { ...(uid === undefined ? {} : { uid }), ...(sealed === undefined ? {} : { sealed }) };
     this.#deadlines = order.deadlines;
+    this.#onHealth = order.onHealth;
     this.task = order.task;
   }
 
@@ -175,6 +190,7 @@ export class TaskRun {
       ...(observed?.kind === 'running' && observed.startedAtMs !== null
         ? { startedAtMs: observed.startedAtMs }
         : {}),
+      ...(this.#checks === null ? {} : { ready: this.#checks.ready, checks: this.#checks.reports() }),
       ...(this.#lastExit === null ? {} : { lastExit: exitOf(this.#lastExit) }),
     };
   }
@@ -207,34 +223,75 @@ export class TaskRun {
     await this.refresh(true);
   }
 
-  #endOf(number: number): Promise<ExitRecord | null> {
-    return endOf(this.#ports, attemptName(this.#allocation.id, this.task.name, number));
+  async #endOf(number: number): Promise<ExitRecord | null> {
+    const name = attemptName(this.#allocation.id, this.task.name, number);
+    const exit = await endOf(this.#ports, name);
+    return exit === null ? null : this.#explained(name, exit);
+  }
+
+  /** With why this host ended it, where it did so for its health. */
+  async #explained(name: string, exit: ExitRecord): Promise<ExitRecord> {
+    if (this.task.checks === undefined) return exit;
+    const path = `${attemptFolder(name)}/${ATTEMPT_FILES.unhealthy}`;
+    const found = await readRecord(this.#ports, path, unhealthyFile, { leave: true });
+    return found.kind === 'found' ? { ...exit, unhealthy: found.value.why } : exit;
   }
 
   /** @param verify look also whether the shim is still there: for when no news proves nothing */
   async refresh(verify: boolean): Promise<void> {
     if (this.#done || this.#attempt === null) return;
     if (this.#restartAtMs === null) await this.#look(verify);
+    if (this.#checks !== null) await this.#lookAtHealth(this.#checks);
     if (this.#restartAtMs !== null && this.#ports.clock.monotonicMs() >= this.#restartAtMs)
       await this.#restart();
+  }
+
+  /** What follows from its health checks: what is not alive any more is ended, and counts as failed. */
+  async #lookAtHealth({ dead }: TaskChecks): Promise<void> {
+    if (dead === null || this.#stopSince !== null || this.#observed?.kind !== 'running') return;
+    const nowMs = this.#ports.clock.monotonicMs();
+    if (this.#unhealthySince === null) {
+      const path = `${attemptFolder(this.#name())}/${ATTEMPT_FILES.unhealthy}`;
+      const record = { why: dead, atMs: Math.round(this.#ports.clock.nowMs()) };
+      await this.#ports.disk.publish(path, unhealthyFile.encode(record));
+      this.#unhealthySince = nowMs;
+    }
+    await this.#end(nowMs - this.#unhealthySince >= this.task.stop.graceMs);
+  }
+
+  /** Its signal, and after its grace the kill. */
+  async #end(graceOver: boolean): Promise<void> {
+    const name = this.#name();
+    const { processes } = this.#ports;
+    if (graceOver) await processes.killTree(name);
+    else if (!this.#signalled)
+      this.#signalled = await processes.signal(name, this.task.stop.signal, STOP_SEQUENCE);
+  }
+
+  /** Nothing more is asked of it; what runs goes on. */
+  close(): void {
+    this.#closed = true;
+    this.#endChecks();
+  }
+
+  #endChecks(): void {
+    this.#checks?.close();
+    this.#checks = null;
   }
 
   /** Drives it to its end: signal, grace, kill. Call again until `done`. @param isKill kill at once */
   async stop(isKill = false): Promise<void> {
     const nowMs = this.#ports.clock.monotonicMs();
-    const first = this.#stopSince === null;
+    if (this.#stopSince === null) this.#signalled = false;
     this.#stopSince ??= nowMs;
+    this.#endChecks();
     if (this.#done) return;
     if (this.#attempt === null || this.#restartAtMs !== null) return this.#finish('stopped');
     const name = this.#name();
     if (this.#observed === null || this.#observed.kind === 'asked') {
       await fence(this.#ports, name);
     } else if (this.#observed.kind === 'running') {
-      const graceOver = isKill || nowMs - this.#stopSince >= this.task.stop.graceMs;
-      if (graceOver) await this.#ports.processes.killTree(name);
-      else if (first || !this.#signalled) {
-        this.#signalled = await this.#ports.processes.signal(name, this.task.stop.signal, STOP_SEQUENCE);
-      }
+      await this.#end(isKill || nowMs - this.#stopSince >= this.task.stop.graceMs);
     }
     await this.#look(false);
   }
@@ -259,6 +316,10 @@ export class TaskRun {
       const graceMs = this.#stopSince + this.task.stop.graceMs - nowMs;
       return graceMs > 0 ? graceMs : KILL_AGAIN_MS;
     }
+    if (this.#unhealthySince !== null && this.#restartAtMs === null) {
+      const graceMs = this.#unhealthySince + this.task.stop.graceMs - nowMs;
+      return graceMs > 0 ? graceMs : KILL_AGAIN_MS;
+    }
     return this.#restartAtMs === null ? null : Math.max(0, this.#restartAtMs - nowMs);
   }
 
@@ -267,11 +328,29 @@ export class TaskRun {
     this.#observed = await readAttempt(this.#ports, name);
     if (verify) await this.#verify(name);
     const observed = this.#observed;
-    if (observed.kind === 'running') this.#firstStartedAtMs ??= observed.startedAtMs;
-    if (observed.kind === 'ended') {
+    if (observed.kind === 'running') {
       this.#firstStartedAtMs ??= observed.startedAtMs;
-      this.#ended(observed.exit, observed.startedAtMs);
+      if (this.#isChecked()) await this.#beginChecks(name, observed.startedAtMs);
     }
+    if (observed.kind === 'ended') {
+      this.#endChecks();
+      this.#firstStartedAtMs ??= observed.startedAtMs;
+      if (this.task.checks !== undefined)
+        this.#observed = { ...observed, exit: await this.#explained(name, observed.exit) };
+      this.#ended(this.exit ?? observed.exit, observed.startedAtMs);
+    }
+  }
+
+  /** Are its health checks to begin? */
+  #isChecked(): boolean {
+    if (this.task.checks === undefined || this.#ports.probes === undefined) return false;
+    return this.#checks === null && this.#stopSince === null && !this.#over && !this.#closed;
+  }
+
+  async #beginChecks(attempt: string, startedAtMs: number | null): Promise<void> {
+    const checked = { attempt, allocation: this.#allocation, task: this.task, addresses: this.#addresses };
+    const atMs = startedAtMs ?? this.#attempt?.atMs ?? 0;
+    this.#checks = await TaskChecks.begin(this.#ports, checked, atMs, this.#onHealth);
   }
 
   async #verify(name: string): Promise<void> {
@@ -348,6 +427,8 @@ export class TaskRun {
   ): Promise<void> {
     await this.#write(this.#specOf(number, restartsAtMs, doublings, this.exit ?? { out: 0, err: 0 }));
     this.#restartAtMs = null;
+    this.#signalled = false;
+    this.#unhealthySince = null;
     this.#lastExit = this.exit;
     this.#observed = { kind: 'asked' };
     const old = number - this.#settings.attemptsKept;
@@ -370,6 +451,7 @@ export class TaskRun {
       deadlines: this.#deadlines(),
     });
     const order = { attempt, allocation: this.#allocation, task: this.task, ...this.#own };
+    await forgetReadyFiles(this.#ports, order);
     const prepared = await this.#ports.tools.prepare(order, launch);
     this.#askedAtMs = this.#ports.clock.monotonicMs();
     if (prepared.kind === 'ready') await beginAttempt(this.#ports, spec, prepared.launch);
@@ -419,8 +501,12 @@ const STOP_SEQUENCE = 2 ** 52;
 const KILL_AGAIN_MS = 500;
 
 export function exitOf(exit: ExitRecord): Exit {
-  const oom = (exit.oomKills ?? 0) > 0 ? { oomKills: exit.oomKills ?? 0 } : {};
-  if (exit.code !== undefined) return { code: exit.code, ...oom };
-  if (exit.signal !== undefined) return { signal: exit.signal, ...oom };
+  const { unhealthy } = exit;
+  const more = {
+    ...((exit.oomKills ?? 0) > 0 ? { oomKills: exit.oomKills ?? 0 } : {}),
+    ...(unhealthy === undefined ? {} : { unhealthy }),
+  };
+  if (exit.code !== undefined) return { code: exit.code, ...more };
+  if (exit.signal !== undefined) return { signal: exit.signal, ...more };
   return { lost: exit.lost ?? 'not-run' };
 }

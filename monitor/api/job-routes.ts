@@ -197,7 +197,7 @@ async function why(state: MonitorState, request: RouteRequest): Promise<RouteRep
   const silent = state.silentHosts.of(jobKey);
   const { statuses } = state;
   const standing = {
-    ...{ summary, silent, exit: statuses.exit(jobKey), restarted: statuses.restarted(jobKey) },
+    ...{ summary, silent, exit: statuses.exit(jobKey), troubled: statuses.troubled(jobKey) },
     isUpdating: statuses.isUpdating(jobKey),
     nowMs: state.clock.nowMs(),
   };

@@ -5,6 +5,7 @@ import type { Intent } from '../../src/core/cell/intent.ts';
 import type { JobRecord } from '../../src/core/cell/job.ts';
 import { LEAKS_MAX, leaksOf } from '../../src/core/host/host.ts';
 import type { AllocationReport } from '../../src/core/host/report.ts';
+import { notReadyOf, readyOf } from '../../src/core/slots/rollout.ts';
 import type { Owner, RoleRecord } from '../../src/core/cell/cell.ts';
 import type { Switches } from '../../src/core/quota/quota.ts';
 import { isPaused, PAUSABLE, pausedBy, SWITCHES_OFF } from '../../src/core/quota/quota.ts';
@@ -223,7 +224,7 @@ function ofRole(now: Row<RoleRecord> | undefined, before: Row<RoleRecord> | unde
   return { kind: joined ? 'role-joined' : 'role-left', source: role.id, detail };
 }
 
-/** The event of a host's report; null when neither state nor restarts changed. The id is the same at every monitor. */
+/** The event of a host's report; null when neither state nor restarts nor what its health checks say has changed. The id is the same at every monitor. */
 export function eventOfReport(
   report: AllocationReport,
   previous: AllocationReport | undefined,
@@ -231,14 +232,17 @@ export function eventOfReport(
   atMs: number,
 ): CellEvent | null {
   const restarted = previous !== undefined && report.restarts > previous.restarts;
-  if (report.state === previous?.state && !restarted) return null;
+  const ready = readyOf(report);
+  const isSame = report.state === previous?.state && !restarted;
+  if (isSame && (ready === null || ready === readyOf(previous))) return null;
+  const health = ready === true ? 'passes its health checks' : `not ready: ${notReadyOf(report) ?? ''}`;
   return {
     id: `${report.host}:${String(mark.incarnation)}.${String(mark.seq)}.${report.id}`,
     atMs,
-    kind: restarted ? 'restarted' : report.state,
+    kind: isSame ? (ready === true ? 'ready' : 'not-ready') : restarted ? 'restarted' : report.state,
     source: report.host,
     ...aboutAllocation(report, report.id),
-    detail: report.reason === '' ? `on ${report.host}` : report.reason,
+    detail: isSame ? health : report.reason === '' ? `on ${report.host}` : report.reason,
   };
 }
 

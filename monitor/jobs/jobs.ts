@@ -21,6 +21,7 @@ import {
   restartsOfEmptySlot,
   restartsOfSlot,
 } from '../../src/core/slots/restarts.ts';
+import { isUp, notReadyOf } from '../../src/core/slots/rollout.ts';
 import { evaluate } from '../../src/core/slots/slots.ts';
 import type { JobView, MatchingHost, Evaluation } from '../../src/core/slots/job-view.ts';
 import { isTerminal } from '../../src/core/host/states.ts';
@@ -119,12 +120,16 @@ export class JobStatuses {
     return record !== undefined && this.#evaluate(jobKey, record).rollouts.length > 0;
   }
 
-  /** Allocations that their hosts had to start again, for people: each with how often. */
-  restarted(jobKey: string): readonly string[] {
+  /** Running allocations that are not ready, and those that their hosts had to start again, for people. */
+  troubled(jobKey: string): readonly string[] {
     return this.allocations(jobKey).flatMap(({ name, report }) => {
-      if (report === null || report.restarts === 0 || report.state !== 'running') return [];
+      if (report === null || report.state !== 'running') return [];
+      const notReady = notReadyOf(report);
       const times = report.restarts === 1 ? 'once' : `${String(report.restarts)} times`;
-      return [`${name} was restarted ${times}`];
+      return [
+        ...(notReady === null ? [] : [`${name} is not ready: ${notReady}`]),
+        ...(report.restarts === 0 ? [] : [`${name} was restarted ${times}`]),
+      ];
     });
   }
 
@@ -206,6 +211,7 @@ export class JobStatuses {
       desired: this.#desiredOf(record),
       placed: [...this.#copy.allocationsOf(jobKey)].length,
       running: reports.filter((report) => report.state === 'running').length,
+      ready: reports.filter(isUp).length,
       complete: states.filter((state) => state === 'complete').length,
       failed: states.filter((state) => FAILED.has(state)).length,
     };

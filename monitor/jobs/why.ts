@@ -94,8 +94,8 @@ export interface Standing {
   readonly exit: RunExit | null;
   /** Hosts with allocations of the job that do not report. */
   readonly silent: readonly SilentHost[];
-  /** Sentences about allocations that were started again. */
-  readonly restarted: readonly string[];
+  /** Sentences about running allocations that are not ready, or were started again. */
+  readonly troubled: readonly string[];
   /** Allocations are still to be replaced: its owner knows why they are not. */
   readonly isUpdating: boolean;
   readonly nowMs: number;
@@ -103,7 +103,7 @@ export interface Standing {
 
 /** The answer for a job that waits for nothing; null: its owner knows more. */
 function finishedAs(record: JobRecord, standing: Standing): string | null {
-  const { summary, exit, silent, restarted, isUpdating, nowMs } = standing;
+  const { summary, exit, silent, troubled, isUpdating, nowMs } = standing;
   const { phase, counts } = summary;
   if (phase === 'complete') return 'complete: nothing to explain';
   if (phase === 'stopped') return 'stopped, as it was told to: nothing waits';
@@ -117,7 +117,7 @@ function finishedAs(record: JobRecord, standing: Standing): string | null {
     if (isLooping(summary.restarts, nowMs)) return 'looping: it ends soon after each start';
     return [
       `running: ${String(counts.running)} run, ${waits === '' ? 'nothing waits' : `but as last heard: ${waits}`}`,
-      ...restarted,
+      ...troubled,
     ].join('; ');
   }
   return null;

@@ -62,16 +62,42 @@ describe('a new version of a service', () => {
     expect((await moorage('why', 'web')).stdout).toContain('3 run, nothing waits');
   });
 
+  it('issue 27: a version that runs and is never ready replaces one of three, and why, status and ps say so', async () => {
+    const checks = { word: { file: 'ready', interval: '200ms', failureThreshold: 1 } };
+    await submit('sleep 1; touch ready; sleep 3000', { checks, update: { minHealthy: '300ms' } });
+    const ready = await until(
+      (found) => runningOf(found, 4) === COUNT && found.summary.counts.ready === COUNT,
+    );
+    expect((await moorage('ps', 'web')).stdout).toMatch(/web\[2\].* yes /);
+    // Each went only when the one before was ready: none before the file was there.
+    const starts = ready.allocations.map(({ report }) => report?.startedAtMs ?? 0).sort((a, b) => a - b);
+    expect((starts[1] ?? 0) - (starts[0] ?? 0)).toBeGreaterThan(1_000);
+    await submit('sleep 4000', { checks, update: { minHealthy: '300ms' } });
+    await until((found) => runningOf(found, 5) === 1);
+    for (;;) {
+      const why = (await moorage('why', 'web')).stdout;
+      if (/waits: web\[0\] is not ready: check word: there is no file ready/.test(why)) break;
+    }
+    expect((await moorage('status', 'web')).stdout).toContain(
+      'web[0] is not ready: check word: there is no file',
+    );
+    expect((await moorage('ps', 'web')).stdout).toMatch(/web\[0\].* no /);
+    expect(runningOf(await status(), 4)).toBe(COUNT - 1);
+    expect((await moorage('events', '--since', '0')).stdout).toMatch(/ready .*passes its health checks/);
+    await submit('sleep 2000');
+    await until((found) => runningOf(found, 6) === COUNT);
+  });
+
   it('a change of labels or constraints that all still meet restarts nothing', async () => {
-    const before = await until((found) => runningOf(found, 3) === COUNT);
+    const before = await until((found) => runningOf(found, 6) === COUNT);
     await submit('sleep 2000', { labels: { team: 'web' }, constraints: ['host.os == linux'] });
-    const after = await until(({ summary }) => summary.version === 4);
+    const after = await until(({ summary }) => summary.version === 7);
     const idsOf = ({ allocations }: JobStatus) => allocations.map(({ allocation }) => allocation.id).sort();
     expect(idsOf(after)).toEqual(idsOf(before));
     await submit('sleep 2000', { constraints: ['host.id == host-1'] });
     const moved = await until(
       ({ allocations, summary }) =>
-        summary.version === 5 &&
+        summary.version === 8 &&
         allocations.length === COUNT &&
         allocations.every(
           ({ allocation, report }) => allocation.host === 'host-1' && report?.state === 'running',

@@ -11,6 +11,7 @@ import { seededRandom } from '../../src/core/random/random.ts';
 import type { AllocationReport } from '../../src/core/host/report.ts';
 import { NO_RESOURCES } from '../../src/core/cell/resources.ts';
 import type { Cgroups } from '../../src/ports/cgroups.ts';
+import type { Probes } from '../../src/ports/probes.ts';
 import type { Metrics } from '../../src/ports/telemetry.ts';
 import { ManualClock } from './manual-clock.ts';
 
@@ -32,6 +33,8 @@ export class HostWorld {
   /** Absent: tasks are held to nothing. */
   cgroups?: Cgroups;
   processes = new HollowProcesses({ disk: this.disk, clock: this.clock });
+  /** Absent: no task is checked. */
+  probes?: Probes;
   metrics: Metrics = silentMetrics;
   agent!: HostAgent;
 
@@ -40,6 +43,7 @@ export class HostWorld {
     return {
       ...{ clock, disk, processes, random: seededRandom(1), log: silentLog, metrics },
       ...(this.cgroups === undefined ? {} : { cgroups: this.cgroups }),
+      ...(this.probes === undefined ? {} : { probes: this.probes }),
     };
   }
 

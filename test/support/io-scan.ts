@@ -20,6 +20,7 @@ const PORTS: Readonly<Record<string, string>> = {
   Cgroups: 'cgroups',
   Commands: 'commands',
   ArtifactSource: 'artifacts',
+  Probes: 'probes',
   TicketSigner: 'signer',
   TicketVerifier: 'verifier',
 };

@@ -64,6 +64,8 @@ export interface Exit {
   readonly signal?: string;
   /** Why neither is known: `host-reboot`, `shim-died`. */
   readonly lost?: string;
+  /** Its host ended it, because this check for `alive` failed: which, and how. */
+  readonly unhealthy?: string;
   /** How many of its processes the kernel killed at the memory limit; absent: none. */
   readonly oomKills?: number;
 }

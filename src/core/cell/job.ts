@@ -79,6 +79,8 @@ export interface Task {
   /** Files that the host fetches before the task starts, by name: read-only, or a copy of its own. */
   readonly artifacts?: Readonly<Record<string, Artifact>>;
   readonly stop: StopPolicy;
+  /** Asked again and again by its host while it runs, by name; absent: a task that runs is ready. */
+  readonly checks?: Readonly<Record<string, Check>>;
   /** A sidecar is stopped when all other tasks of its group have ended, and does not decide the outcome. */
   readonly sidecar: boolean;
   /** It reads what attached clients write. Absent: it reads from nothing. */
@@ -121,6 +123,34 @@ export interface TaskLimits {
   readonly readMib?: number;
   readonly writeMib?: number;
 }
+
+/**
+ * A health check of a task. The task is ready when all of its checks pass; one for `alive` ends the task as failed when it
+ * does not, and the restart policy goes on from there.
+ */
+export interface Check {
+  readonly probe: CheckProbe;
+  readonly purpose: CheckPurpose;
+  /** From the end of one try to the next. */
+  readonly intervalMs: number;
+  /** A try without an answer has failed after this. */
+  readonly timeoutMs: number;
+  /** Tries in a row that must succeed until it passes, and that must fail until it fails. */
+  readonly successThreshold: number;
+  readonly failureThreshold: number;
+  /** From the start of the task: failures before do not count. */
+  readonly startPeriodMs: number;
+}
+
+export const CHECK_PURPOSES = ['ready', 'alive'] as const;
+export type CheckPurpose = (typeof CHECK_PURPOSES)[number];
+
+/** `port`: a label of the group. `file`: a name in the task's working folder, whose being there says yes. */
+export type CheckProbe =
+  | { readonly kind: 'http'; readonly port: string; readonly path: string }
+  | { readonly kind: 'tcp'; readonly port: string }
+  | { readonly kind: 'command'; readonly command: readonly string[] }
+  | { readonly kind: 'file'; readonly file: string };
 
 export interface StopPolicy {
   readonly signal: string;

@@ -27,9 +27,26 @@ export interface TaskReport {
   readonly restarts: number;
   /** When the attempt that runs now began, by the host's clock. */
   readonly startedAtMs?: number;
+  /** Of a task that runs and has checks: do all of them pass? Absent: it counts as ready as soon as it runs. */
+  readonly ready?: boolean;
+  /** By name; absent as `ready`. */
+  readonly checks?: Readonly<Record<string, CheckReport>>;
   /** How the attempt before that one ended; absent: it is the first, or nothing is known of it any more. */
   readonly lastExit?: Exit;
 }
+
+/** What a health check has found, as of its last change. */
+export interface CheckReport {
+  readonly state: CheckState;
+  /** By the host's clock. */
+  readonly sinceMs: number;
+  /** What the last try that counted for it found, for people; empty before the first one. */
+  readonly detail: string;
+}
+
+/** `waiting`: it has neither passed nor failed yet. */
+export const CHECK_STATES = ['waiting', 'passing', 'failing'] as const;
+export type CheckState = (typeof CHECK_STATES)[number];
 
 /**
  * One message of a host's report stream. (incarnation, seq) orders all messages of a host: the incarnation grows with

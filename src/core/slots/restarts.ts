@@ -83,7 +83,8 @@ export function isLooping({ count, waiting, lastAtMs }: Restarts, nowMs: number)
 export function restartsText({ count, lastExit }: Restarts): string {
   const times = `${String(count)} ${count === 1 ? 'time' : 'times'}`;
   if (lastExit === null) return times;
-  const { code, signal, lost = 'unknown' } = lastExit;
+  const { code, signal, lost = 'unknown', unhealthy } = lastExit;
+  if (unhealthy !== undefined) return `${times}, last not alive: ${unhealthy}`;
   return `${times}, last ${code === undefined ? (signal ?? `lost: ${lost}`) : `exit ${String(code)}`}`;
 }
 

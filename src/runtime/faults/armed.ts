@@ -10,6 +10,8 @@ import type { Disk } from '../../ports/disk.ts';
 import { DiskError } from '../../ports/disk.ts';
 import type { HttpClient, HttpServer } from '../../ports/http.ts';
 import type { Processes, ShimLink } from '../../ports/process.ts';
+import type { Probes } from '../../ports/probes.ts';
+import { ProbeError } from '../../ports/probes.ts';
 import { ProcessError } from '../../ports/process.ts';
 import type { StoreUpkeep } from '../../ports/store-upkeep.ts';
 import { armedClient, armedServer } from './armed-http.ts';
@@ -29,6 +31,7 @@ export interface IoPorts {
   readonly cgroups: Cgroups;
   readonly commands: Commands;
   readonly artifacts: ArtifactSource;
+  readonly probes: Probes;
   readonly signer: TicketSigner;
   readonly verifier: TicketVerifier | null;
 }
@@ -40,8 +43,8 @@ type Same<P> = { readonly [K in keyof P]: K extends keyof IoPorts ? IoPorts[K] :
 export function armed<P extends SomePorts>(role: FailRole, points: FailPoints | null, ports: P): Same<P> {
   if (points === null) return ports as unknown as Same<P>;
   const wrapped: Record<string, unknown> = { ...ports };
-  const { store, upkeep, http, server, disk, processes, cgroups, commands, artifacts, signer, verifier } =
-    ports;
+  const { store, upkeep, http, server, disk, processes, cgroups, commands, artifacts } = ports;
+  const { probes, signer, verifier } = ports;
   if (store !== undefined) wrapped['store'] = armedStore(`${role}/store`, points, store);
   if (upkeep !== undefined)
     wrapped['upkeep'] = armedPlain(`${role}/upkeep`, 'database', points, upkeep, away);
@@ -54,6 +57,8 @@ export function armed<P extends SomePorts>(role: FailRole, points: FailPoints | 
     wrapped['commands'] = armedPlain(`${role}/commands`, 'program', points, commands);
   if (artifacts !== undefined)
     wrapped['artifacts'] = armedPlain(`${role}/artifacts`, 'artifact', points, artifacts, unreachable);
+  if (probes !== undefined)
+    wrapped['probes'] = armedPlain(`${role}/probes`, 'service', points, probes, unasked);
   if (signer !== undefined) wrapped['signer'] = armedPlain(`${role}/signer`, 'ticket', points, signer);
   if (verifier !== undefined && verifier !== null)
     wrapped['verifier'] = armedPlain(`${role}/verifier`, 'ticket', points, verifier);
@@ -128,6 +133,7 @@ function armedCgroups(port: string, points: FailPoints, cgroups: Cgroups): Cgrou
 const failed: FaultOf = (when, name) => new Error(`fail-point ${name}:${when}`);
 const away: FaultOf = (when, name) =>
   new StoreError('unavailable', `fail-point ${name}:${when}`, { retryable: true });
+const unasked: FaultOf = (when, name) => new ProbeError(`fail-point ${name}:${when}`);
 const unreachable: FaultOf = (when, name) => new FetchError('unreachable', `fail-point ${name}:${when}`);
 
 /** A port whose methods are all about one kind of thing. */

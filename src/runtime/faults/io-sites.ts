@@ -200,6 +200,17 @@ host-agent/tasks/attempt.ts processes.answers agent:attempt
 host-agent/tasks/attempt.ts processes.isAlive agent:process
 host-agent/tasks/attempt.ts processes.killLeftovers agent:attempt
 host-agent/tasks/attempt.ts processes.startShim agent:attempt
+host-agent/tasks/check-probe.ts disk.list agent:exec
+host-agent/tasks/check-probe.ts disk.readRange agent:exec
+host-agent/tasks/check-probe.ts disk.remove*3 agent:exec,work
+host-agent/tasks/check-probe.ts disk.sizeOf agent:work
+host-agent/tasks/check-probe.ts probes.http agent:service
+host-agent/tasks/check-probe.ts probes.tcp agent:service
+host-agent/tasks/check-probe.ts processes.exec agent:attempt
+host-agent/tasks/check-probe.ts processes.killTree*2 agent:attempt
+host-agent/tasks/check-probe.ts processes.onEvent agent:attempt
+host-agent/tasks/checks.ts disk.replace agent:health
+host-agent/tasks/tasks.ts disk.publish agent:unhealthy
 host-agent/tasks/tasks.ts disk.remove agent:attempt
 host-agent/tasks/tasks.ts disk.sizeOf agent:launch
 host-agent/tasks/tasks.ts link.renew agent:shim

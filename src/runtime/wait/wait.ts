@@ -6,6 +6,7 @@
  *   periodically (`every`)
  * - `backoff.ts`: delays between retries; `outage.ts`: what the log says of them
  * - `retry.ts`: repeats a call of the store until it is answered
+ * - `turns.ts`: so much at once, the rest in its turn
  * - `waker.ts`: a loop sleeps until it is woken
  * - `abandon.ts`: ends a role from below
  */

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { GROUP_SECRETS_MAX, SEALED_CHARS_MAX } from '../../core/access/secret.ts';
 import type { Allocation } from '../../core/cell/allocation.ts';
 import { DESIRED_STATES } from '../../core/cell/allocation.ts';
-import { TASK_DRIVERS, TASK_NETWORKS, TASK_USERS } from '../../core/cell/job.ts';
+import { CHECK_PURPOSES, TASK_DRIVERS, TASK_NETWORKS, TASK_USERS } from '../../core/cell/job.ts';
 import type { Launch, StartRequest, StopRequest } from './host-api.ts';
 import { whole } from '../codec/codec.ts';
 import * as bounds from '../values/bounds.ts';
@@ -82,9 +82,32 @@ const artifact = z.strictObject({
   unpack: z.boolean(),
 });
 
+const command = z.array(plainText(bounds.ARG_BYTES_MAX)).min(1).max(bounds.ARGS_MAX);
+
+const probe = z.discriminatedUnion('kind', [
+  z.strictObject({
+    kind: z.literal('http'),
+    port: id,
+    path: plainText(bounds.TEXT_BYTES_MAX).regex(bounds.CHECK_PATH_PATTERN),
+  }),
+  z.strictObject({ kind: z.literal('tcp'), port: id }),
+  z.strictObject({ kind: z.literal('command'), command }),
+  z.strictObject({ kind: z.literal('file'), file: z.string().regex(bounds.CHECK_FILE_PATTERN) }),
+]);
+
+const check = z.strictObject({
+  probe,
+  purpose: z.enum(CHECK_PURPOSES),
+  intervalMs: durationMs.min(bounds.CHECK_INTERVAL_MS_MIN),
+  timeoutMs: bounded(bounds.CHECK_TIMEOUT_MS_MAX),
+  successThreshold: bounded(bounds.CHECK_THRESHOLD_MAX),
+  failureThreshold: bounded(bounds.CHECK_THRESHOLD_MAX),
+  startPeriodMs: durationMs,
+});
+
 const task = z.strictObject({
   name: id,
-  command: z.array(plainText(bounds.ARG_BYTES_MAX)).min(1).max(bounds.ARGS_MAX),
+  command,
   env: envMap,
   resources,
   gpu: z
@@ -110,6 +133,7 @@ const task = z.strictObject({
       writeMib: z.exactOptional(bounded(bounds.DISK_MIB_MAX)),
     }),
   ),
+  checks: z.exactOptional(mapOf(id, check, bounds.CHECKS_MAX)),
   stop: z.strictObject({ signal: z.string().regex(/^SIG[A-Z0-9]{1,12}$/), graceMs: durationMs }),
   sidecar: z.boolean(),
   stdin: z.exactOptional(z.literal(true)),

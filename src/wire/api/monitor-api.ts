@@ -103,6 +103,8 @@ export interface AllocationCounts {
   readonly desired: number;
   readonly placed: number;
   readonly running: number;
+  /** Running, and pass their health checks where they have some; absent from older monitors. */
+  readonly ready?: number;
   readonly complete: number;
   readonly failed: number;
 }

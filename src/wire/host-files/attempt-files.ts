@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { CHECK_STATES } from '../../core/host/report.ts';
 import type { Shape } from '../codec/codec.ts';
 import { schemaCodec, whole } from '../codec/codec.ts';
 import { id } from '../api/api.ts';
@@ -19,6 +20,8 @@ export { decodeLaunch, encodeLaunch } from './launch-codec.ts';
  *   out.*, err.*  output; the name's 16 hex digits are the offset of the file's first byte
  *   acks        a line `<sequence> <errno>` for each signal that was sent; of the thousands before those, `acks.older`
  *   exit        how it ended: written after the last byte of output
+ *   health      what its health checks found last: the agent's
+ *   unhealthy   why the agent ends it: a check for `alive` failed. Written before the first signal
  *   exec/<id>/  a command inside the task, under a shim of its own: the same files again
  */
 export const ATTEMPT_FILES = {
@@ -28,6 +31,8 @@ export const ATTEMPT_FILES = {
   started: 'started',
   stopping: 'stopping',
   exit: 'exit',
+  health: 'health',
+  unhealthy: 'unhealthy',
   acks: 'acks',
   acksOlder: 'acks.older',
 } as const;
@@ -76,6 +81,8 @@ const exit = z
     holes: z.exactOptional(z.array(hole)),
     /** Which deadline of the launch made the shim stop it. */
     stoppedBy: z.exactOptional(z.enum(SHIM_STOPS)),
+    /** From `unhealthy`, beside what the shim wrote: which check failed, and how. */
+    unhealthy: z.exactOptional(z.string()),
     /** Kills by the kernel for memory since the start, by the launch's `oomFiles`. */
     oomKills: z.exactOptional(whole),
     /** Of all processes of the attempt that were waited for; `maxRssKib` is the largest of any one process. */
@@ -89,6 +96,13 @@ const exit = z
     { error: 'must say exactly one of code, signal, lost, execErrno' },
   );
 export type ExitRecord = Shape<typeof exit>;
+
+const health = z.object({
+  checks: z.record(id, z.object({ state: z.enum(CHECK_STATES), sinceMs: whole, detail: z.string() })),
+});
+export type HealthRecord = Shape<typeof health>;
+
+const unhealthy = z.object({ why: z.string(), atMs: whole });
 
 const attempt = z.object({
   allocation: id,
@@ -111,6 +125,8 @@ export const claimFile = schemaCodec<ClaimRecord>('claim', claim);
 export const startedFile = schemaCodec<StartedRecord>('started', started);
 export const stoppingFile = schemaCodec<Shape<typeof stopping>>('stopping', stopping);
 export const exitFile = schemaCodec<ExitRecord>('exit', exit);
+export const healthFile = schemaCodec<HealthRecord>('health', health);
+export const unhealthyFile = schemaCodec<Shape<typeof unhealthy>>('unhealthy', unhealthy);
 export const attemptFile = schemaCodec<AttemptSpec>('attempt', attempt);
 
 export function attemptName(allocation: string, task: string, number: number): string {

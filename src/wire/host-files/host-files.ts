@@ -89,6 +89,7 @@ const outcome = z.object({
       code: z.exactOptional(whole),
       signal: z.exactOptional(line),
       lost: z.exactOptional(line),
+      unhealthy: z.exactOptional(line),
       oomKills: z.exactOptional(whole),
     }),
   ),

@@ -1,5 +1,7 @@
 import { DEFAULT_NAMESPACE } from '../../core/cell/ids.ts';
 import type {
+  Check,
+  CheckProbe,
   Expression,
   Group,
   Job,
@@ -14,6 +16,7 @@ import type { Allowance } from '../../core/host/allowances.ts';
 import { KEEPS_SECRETS } from '../../core/host/attributes.ts';
 import { allowanceAttribute, ALLOWED_BY_DEFAULT, neededBy } from '../../core/host/allowances.ts';
 import {
+  DEFAULT_CHECK,
   DEFAULT_PRECEDENCE,
   DEFAULT_RESCHEDULE,
   DEFAULT_RESOURCES,
@@ -43,9 +46,9 @@ export function buildJob(file: LongFile): Job {
 export function lengthen(file: ShortFile): LongFile {
   const { name, namespace, type, priority, scheduler, labels, oneOff, ...rest } = file;
   const { command, script, env, resources, driver, network, user, ...other } = rest;
-  const { secrets, image, artifacts, limits, stop, stdin, terminal, sidecar, ...group } = other;
+  const { secrets, image, artifacts, limits, checks, stop, stdin, terminal, sidecar, ...group } = other;
   const run = { command, script, env, resources, driver, network, user };
-  const task = { ...run, secrets, image, artifacts, limits, stop, stdin, terminal, sidecar };
+  const task = { ...run, secrets, image, artifacts, limits, checks, stop, stdin, terminal, sidecar };
   return {
     ...{ name, namespace, type, priority, scheduler, labels, oneOff },
     groups: { [name]: { ...group, tasks: { [name]: task } } },
@@ -78,7 +81,9 @@ function buildGroup(
       ...(item.targets === undefined ? {} : { targets: item.targets }),
     })),
     distinct: file.distinct ?? [],
-    tasks: mapValues(file.tasks, (task, taskName) => buildTask(taskName, task)),
+    tasks: mapValues(file.tasks, (task, taskName) =>
+      buildTask(taskName, task, Object.keys(file.ports ?? {})),
+    ),
     restart: {
       attempts: file.restart?.attempts ?? restart.attempts,
       windowMs: file.restart?.window ?? restart.windowMs,
@@ -131,7 +136,8 @@ function allowanceConstraint(allowance: Allowance): Expression {
   return { attribute, operator, value, text: `host.${attribute} ${operator} ${value}` };
 }
 
-function buildTask(name: string, file: TaskFile): Task {
+function buildTask(name: string, file: TaskFile, ports: readonly string[]): Task {
+  const checks = mapValues(file.checks ?? {}, (check) => buildCheck(check, ports));
   const limits = buildLimits(file.limits ?? {});
   const shared = file.resources?.shared ?? {};
   const artifacts = mapValues(file.artifacts ?? {}, ({ source, sha256, unpack = false }) => ({
@@ -151,6 +157,7 @@ function buildTask(name: string, file: TaskFile): Task {
     ...(file.image === undefined ? {} : { image: { ...file.image, unpack: true } }),
     ...(Object.keys(artifacts).length === 0 ? {} : { artifacts }),
     ...(Object.keys(limits).length === 0 ? {} : { limits }),
+    ...(Object.keys(checks).length === 0 ? {} : { checks }),
     stop: {
       signal: file.stop?.signal ?? DEFAULT_STOP.signal,
       graceMs: file.stop?.grace ?? DEFAULT_STOP.graceMs,
@@ -159,6 +166,30 @@ function buildTask(name: string, file: TaskFile): Task {
     ...(file.stdin === true ? { stdin: true } : {}),
     ...(file.terminal === true ? { terminal: true } : {}),
   };
+}
+
+type CheckFile = NonNullable<TaskFile['checks']>[string];
+
+function buildCheck(file: CheckFile, ports: readonly string[]): Check {
+  return {
+    probe: buildProbe(file, ports),
+    purpose: file.for ?? 'ready',
+    intervalMs: file.interval ?? DEFAULT_CHECK.intervalMs,
+    timeoutMs: file.timeout ?? DEFAULT_CHECK.timeoutMs,
+    successThreshold: file.successThreshold ?? DEFAULT_CHECK.successThreshold,
+    failureThreshold: file.failureThreshold ?? DEFAULT_CHECK.failureThreshold,
+    startPeriodMs: file.startPeriod ?? DEFAULT_CHECK.startPeriodMs,
+  };
+}
+
+/** The rules have seen that it says one of them. */
+function buildProbe(
+  { http, port, tcp, command, file = '' }: CheckFile,
+  [only = '']: readonly string[],
+): CheckProbe {
+  if (http !== undefined) return { kind: 'http', port: port ?? only, path: http };
+  if (tcp !== undefined) return { kind: 'tcp', port: tcp };
+  return command === undefined ? { kind: 'file', file } : { kind: 'command', command };
 }
 
 function buildLimits(file: NonNullable<TaskFile['limits']>): TaskLimits {

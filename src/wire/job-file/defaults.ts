@@ -18,6 +18,14 @@ export const DEFAULT_RESOURCES: Resources = {
 };
 export const DEFAULT_STOP: StopPolicy = { signal: 'SIGTERM', graceMs: 10_000 };
 
+export const DEFAULT_CHECK = {
+  intervalMs: 10_000,
+  timeoutMs: 2_000,
+  successThreshold: 1,
+  failureThreshold: 3,
+  startPeriodMs: 0,
+} as const;
+
 const SECOND_MS = 1_000;
 const MINUTE_MS = 60_000;
 

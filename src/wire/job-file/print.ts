@@ -1,5 +1,5 @@
 import { DEFAULT_NAMESPACE } from '../../core/cell/ids.ts';
-import type { Group, Job, Task, TaskLimits } from '../../core/cell/job.ts';
+import type { Check, CheckProbe, Group, Job, Task, TaskLimits } from '../../core/cell/job.ts';
 import { GPU_MILLI_PER_DEVICE } from '../../core/cell/resources.ts';
 import { formatAttribute } from './expression.ts';
 import { formatCpu, formatDuration, formatMib, formatShare } from '../values/units.ts';
@@ -98,11 +98,37 @@ function taskToFile(task: Task): Record<string, unknown> {
       })),
     ),
     ...unlessEmpty('limits', limitsToFile(task.limits ?? {})),
+    ...unlessEmpty('checks', mapValues(task.checks ?? {}, checkToFile)),
     stop: { signal: task.stop.signal, grace: formatDuration(task.stop.graceMs) },
     ...(task.sidecar ? { sidecar: true } : {}),
     ...(task.stdin === true ? { stdin: true } : {}),
     ...(task.terminal === true ? { terminal: true } : {}),
   };
+}
+
+function checkToFile(check: Check): Record<string, unknown> {
+  return {
+    ...probeToFile(check.probe),
+    ...(check.purpose === 'ready' ? {} : { for: check.purpose }),
+    interval: formatDuration(check.intervalMs),
+    timeout: formatDuration(check.timeoutMs),
+    successThreshold: check.successThreshold,
+    failureThreshold: check.failureThreshold,
+    ...(check.startPeriodMs === 0 ? {} : { startPeriod: formatDuration(check.startPeriodMs) }),
+  };
+}
+
+function probeToFile(probe: CheckProbe): Record<string, unknown> {
+  switch (probe.kind) {
+    case 'http':
+      return { http: probe.path, port: probe.port };
+    case 'tcp':
+      return { tcp: probe.port };
+    case 'command':
+      return { command: probe.command };
+    case 'file':
+      return { file: probe.file };
+  }
 }
 
 function limitsToFile({ memoryMib, cpuMilli, pids, readMib, writeMib }: TaskLimits): Record<string, unknown> {

@@ -91,6 +91,8 @@ function checkTasks(at: readonly string[], group: GroupFile): RuleFault[] {
   for (const [name, task] of Object.entries(group.tasks)) {
     const path = [...at, 'tasks', name];
     faults.push(...checkCommand(path, task), ...checkLimits(path, task), ...checkDriver(path, task, group));
+    for (const [check, file] of Object.entries(task.checks ?? {}))
+      faults.push(...checkProbe([...path, 'checks', check], file, Object.keys(group.ports ?? {})));
     if (task.resources?.gpu === undefined) continue;
     if (gpuTask !== null)
       faults.push({
@@ -109,6 +111,30 @@ function checkCommand(path: readonly string[], task: TaskFile): RuleFault[] {
     return [{ path: [...path, 'script'], text: 'write either command or script, not both' }];
   if (task.command === undefined && task.script === undefined)
     return [{ path, text: 'needs a command, such as [echo, hello], or a script' }];
+  return [];
+}
+
+type CheckFile = NonNullable<TaskFile['checks']>[string];
+
+/** A health check asks in one way, and at a port that there is. */
+function checkProbe(path: readonly string[], file: CheckFile, ports: readonly string[]): RuleFault[] {
+  const ways = (['http', 'tcp', 'command', 'file'] as const).filter((key) => file[key] !== undefined);
+  if (ways.length !== 1)
+    return [
+      { path, text: 'needs one of http, tcp, command and file, such as { http: /readyz, port: http }' },
+    ];
+  if (file.port !== undefined && file.http === undefined)
+    return [
+      { path: [...path, 'port'], text: 'only a check with http has a port beside it; remove this field' },
+    ];
+  const label = file.http === undefined ? file.tcp : (file.port ?? ports[0]);
+  const at = [...path, file.port === undefined ? (ways[0] ?? '') : 'port'];
+  if (file.http !== undefined && file.port === undefined && ports.length !== 1)
+    return [
+      { path: at, text: `the group has ${String(ports.length)} ports: write which, such as port: http` },
+    ];
+  if (label !== undefined && !ports.includes(label))
+    return [{ path: at, text: `the group has no port "${label}"; its ports: ${ports.join(', ') || 'none'}` }];
   return [];
 }
 

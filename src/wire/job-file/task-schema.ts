@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { GROUP_SECRETS_MAX } from '../../core/access/secret.ts';
-import { TASK_DRIVERS, TASK_NETWORKS, TASK_USERS } from '../../core/cell/job.ts';
+import { CHECK_PURPOSES, TASK_DRIVERS, TASK_NETWORKS, TASK_USERS } from '../../core/cell/job.ts';
 import * as bounds from '../values/bounds.ts';
 import { amount, duration, mapOf, name, optional, refuse, text, whole, written } from '../values/values.ts';
 import { utf8Bytes } from '../values/safe-string.ts';
@@ -133,6 +133,44 @@ const limits = z.strictObject({
   write: rate.meta({ description: 'To the host’s disk, each second. Default no bound.', examples: ['20Mi'] }),
 });
 
+const threshold = whole(1, bounds.CHECK_THRESHOLD_MAX);
+
+const check = z.strictObject({
+  http: optional(
+    text(bounds.TEXT_BYTES_MAX, 'a path').regex(bounds.CHECK_PATH_PATTERN, {
+      error: 'expected a path such as "/readyz"',
+    }),
+    'A path that answers with a status from 200 to 399.',
+    '/readyz',
+  ),
+  port: optional(name, 'For http: which of the group’s ports. Default the only one.', 'http'),
+  tcp: optional(name, 'One of the group’s ports, which takes a connection.', 'http'),
+  command: optional(command, 'A command inside the task, as its user, that ends with 0.', ['pg_isready']),
+  file: optional(
+    z.string().regex(bounds.CHECK_FILE_PATTERN, { error: 'expected one name, such as "ready"' }),
+    'The task’s own word: a file of this name in its working folder. Removed before each start.',
+    'ready',
+  ),
+  for: optional(
+    z.enum(CHECK_PURPOSES),
+    'ready: the task takes traffic. alive: it is ended as failed when not, too. Default ready.',
+    'alive',
+  ),
+  interval: optional(
+    duration('more').refine((ms) => ms >= bounds.CHECK_INTERVAL_MS_MIN, { error: 'must be at least 100ms' }),
+    'Time between two tries. Default 10s.',
+    '10s',
+  ),
+  timeout: optional(
+    duration('more').refine((ms) => ms <= bounds.CHECK_TIMEOUT_MS_MAX, { error: 'must be at most 1m' }),
+    'A try without an answer has failed after this. Default 2s.',
+    '2s',
+  ),
+  successThreshold: optional(threshold, 'Successes in a row until it passes. Default 1.', 2),
+  failureThreshold: optional(threshold, 'Failures in a row until it fails. Default 3.', 3),
+  startPeriod: optional(duration('0'), 'Failures so soon after the start do not count. Default 0s.', '30s'),
+});
+
 const STOP_SIGNALS = ['SIGTERM', 'SIGINT', 'SIGHUP', 'SIGQUIT', 'SIGUSR1', 'SIGUSR2', 'SIGKILL'] as const;
 
 const stop = z.strictObject({
@@ -170,6 +208,11 @@ export const taskFields = {
     'Files that the host brings first; their paths are in MOORAGE_ARTIFACT_<NAME>.',
   ),
   limits: optional(limits, 'What the task may use at most, where its host can hold it.'),
+  checks: optional(
+    mapOf(name, check, bounds.CHECKS_MAX),
+    'Health checks by name, made by its host. The task is ready when all of them pass.',
+    { web: { http: '/readyz', port: 'http' } },
+  ),
   stop: optional(stop, 'How the task is stopped.'),
   stdin: optional(z.boolean(), 'Reads what `moorage attach` is given. Default false: it reads from nothing.'),
   terminal: optional(z.boolean(), 'Has a terminal; what it shows is all standard output. Default false.'),

@@ -54,6 +54,15 @@ const SYNONYMS: Readonly<Record<string, string>> = {
   maxpids: 'pids',
   pidslimit: 'pids',
   memorymax: 'memory',
+  health: 'checks',
+  healthcheck: 'checks',
+  check: 'checks',
+  readinessprobe: 'checks',
+  livenessprobe: 'checks',
+  startupprobe: 'checks',
+  periodseconds: 'interval',
+  timeoutseconds: 'timeout',
+  initialdelayseconds: 'startPeriod',
   interval: 'window',
   mode: 'on',
   delaymax: 'maxDelay',
@@ -62,7 +71,6 @@ const SYNONYMS: Readonly<Record<string, string>> = {
 
 /** Keys that are planned, or refused for good. */
 const UNSUPPORTED: Readonly<Record<string, string>> = {
-  health: 'health checks come later; a task counts as up when it ran for update.minHealthy without a restart',
   replaceAfter: 'write reschedule: { onHostLost: true } to replace what ran on a lost host',
   ttlAfterFinished:
     'ended jobs are kept for the time that the monitors are set to (--job-retention); `moorage delete` forgets one at once',

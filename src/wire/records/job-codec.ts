@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { Group, Job, JobRecord, Task } from '../../core/cell/job.ts';
 import {
+  CHECK_PURPOSES,
   EXPRESSION_OPERATORS,
   JOB_TYPES,
   SCHEDULER_KINDS,
@@ -21,6 +22,23 @@ const expression = z.looseObject({
 const weight = z.int().min(-100).max(100);
 
 const artifact = z.looseObject({ source: z.string(), sha256: z.string(), unpack: z.boolean() });
+
+const probe = z.discriminatedUnion('kind', [
+  z.looseObject({ kind: z.literal('http'), port: z.string(), path: z.string() }),
+  z.looseObject({ kind: z.literal('tcp'), port: z.string() }),
+  z.looseObject({ kind: z.literal('command'), command: z.array(z.string()).min(1) }),
+  z.looseObject({ kind: z.literal('file'), file: z.string() }),
+]);
+
+const check = z.looseObject({
+  probe,
+  purpose: z.enum(CHECK_PURPOSES),
+  intervalMs: whole,
+  timeoutMs: whole,
+  successThreshold: whole,
+  failureThreshold: whole,
+  startPeriodMs: whole,
+});
 
 const task = z.looseObject({
   name: z.string(),
@@ -44,6 +62,7 @@ const task = z.looseObject({
       writeMib: z.exactOptional(whole),
     }),
   ),
+  checks: z.exactOptional(z.record(z.string(), check)),
   stop: z.looseObject({ signal: z.string(), graceMs: whole }),
   sidecar: z.boolean(),
   stdin: z.exactOptional(z.literal(true)),

@@ -84,6 +84,7 @@ export const outcomeCodec = schemaCodec<Outcome>(
         code: z.exactOptional(z.int()),
         signal: z.exactOptional(z.string()),
         lost: z.exactOptional(z.string()),
+        unhealthy: z.exactOptional(z.string()),
         oomKills: z.exactOptional(whole),
       }),
     ),

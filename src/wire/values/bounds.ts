@@ -26,6 +26,14 @@ export const ATTRIBUTES_MAX = 8;
 export const SPREAD_TARGETS_MAX = 64;
 export const WEIGHT_MAX = 100;
 export const MODELS_MAX = 16;
+/** Health checks of one task: each is tried again and again. */
+export const CHECKS_MAX = 8;
+export const CHECK_INTERVAL_MS_MIN = 100;
+export const CHECK_TIMEOUT_MS_MAX = 60_000;
+export const CHECK_THRESHOLD_MAX = 100;
+export const CHECK_PATH_PATTERN = /^\/[!-~]*$/;
+/** One name, without folders: nothing outside of the task's own is looked at. */
+export const CHECK_FILE_PATTERN = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 /** Each is a fetch before the start. */
 export const ARTIFACTS_MAX = 16;
 export const SOURCE_BYTES_MAX = 1024;
