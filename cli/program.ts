@@ -4,6 +4,7 @@
  * what a verb does is loaded when it is called, so that `moorage help` stays quick.
  *
  * - `jobs/`: submit jobs, follow them, ask why they wait, stop them. `tasks/`: output, commands, input and files inside a task.
+ * - `rollouts/`: versions of a job, and its updates.
  * - `cell/`: hosts, quotas, shared resources, schedulers, events.
  * - `access/`: tokens of people, and the cells that they call. `join/`: how a machine becomes a host. `bootstrap/`: how a
  *   cell comes to be on several.
@@ -24,6 +25,7 @@ import { addJobVerbs } from './jobs/jobs.ts';
 import { addOperatorVerbs } from './operator/operator.ts';
 import { addReplayVerb } from './replay/replay.ts';
 import { addRoleVerbs } from './roles/roles.ts';
+import { addRolloutVerbs } from './rollouts/rollouts.ts';
 import { addSimVerbs } from './sim/sim.ts';
 import { addToolVerbs } from './tools/tools.ts';
 
@@ -39,6 +41,7 @@ export function buildProgram(input: ProgramInput): Command {
   globalOptions(program);
   program.commandsGroup('Jobs:');
   addJobVerbs(program, input);
+  addRolloutVerbs(program, input);
   program.commandsGroup('Cell:');
   addCellVerbs(program, input);
   program.commandsGroup('Access:');

@@ -65,6 +65,7 @@ import { Invitations } from './tokens/invitations.ts';
 import { Secrets } from './tokens/secrets.ts';
 import { Tokens } from './tokens/tokens.ts';
 import { EligibilityWriter } from './hosts/eligibility.ts';
+import { AutoRevert, JobVersions } from './jobs/versions.ts';
 import { SchedulerQueries } from './jobs/why.ts';
 
 export interface MonitorDeps extends Omit<RolePorts, 'keys'> {
@@ -107,6 +108,7 @@ export class Monitor {
   readonly leakWatch: LeakWatch;
   readonly removedHosts: RemovedHosts;
   readonly pauseWatch: PauseWatch;
+  readonly autoRevert: AutoRevert;
   readonly reaper: Reaper;
   /** null: it maintains no database. */
   readonly keeper: StoreKeeper | null;
@@ -136,6 +138,7 @@ export class Monitor {
     this.leakWatch = new LeakWatch(this.state);
     this.removedHosts = new RemovedHosts(this.state);
     this.pauseWatch = new PauseWatch(this.state);
+    this.autoRevert = new AutoRevert(this.state);
     this.keeper =
       deps.upkeep === undefined
         ? null
@@ -194,6 +197,7 @@ export class Monitor {
       this.state.audit.close(),
       this.removedHosts.close(),
       this.pauseWatch.close(),
+      this.autoRevert.close(),
       this.reaper.close(),
       this.#schedulerWatch.close(),
       this.state.follower.close(),
@@ -224,6 +228,7 @@ export class Monitor {
       ...{ self: id, cell, version, startedAtMs: clock.nowMs(), store, keys, clock, random, log, metrics },
       ...{ copy, follower, statuses, jobChanges, hosts },
       writes,
+      versions: new JobVersions(copy),
       bulk: new BulkWrites({ store, keys, clock, submit }),
       runs: new Runs({ store, keys, clock, random }),
       eligibility: new EligibilityWriter({ store, keys, clock }),
@@ -328,6 +333,7 @@ export class Monitor {
       case 'intents':
       case 'outcomes':
       case 'versions':
+      case 'rollouts':
         this.#jobChanged(change.name.slice(0, change.name.lastIndexOf('/')));
         break;
       case 'runs':

@@ -49,7 +49,7 @@ export async function runFile(context: Context, file: string, options: RunFileOp
   if (answer.changed)
     printTimed(context, `job "${answer.name}" submitted as version ${String(answer.version)}`);
   else await explainUnchanged(context, api, name, file);
-  return await followJob(context, api, name, { timeoutMs, logs: options.logs });
+  return await followJob(context, api, name, { timeoutMs, logs: options.logs, version: answer.version });
 }
 
 /** A user who submits a file again may expect that it runs again. */
@@ -81,6 +81,8 @@ export async function followJob(
     readonly logs: boolean;
     /** A one-off run, which an interrupt stops. */
     readonly isRun?: boolean;
+    /** Of a service: the version that is to be up. */
+    readonly version?: number;
   },
 ): Promise<number> {
   const done = new AbortController();
@@ -107,6 +109,7 @@ class Progress {
   readonly #name: JobRef;
   readonly #timeoutMs: number | null;
   readonly #isRun: boolean;
+  readonly #version: number | null;
   #printed = '';
   #why = '';
   readonly #upkeep = new UpWatch();
@@ -115,13 +118,18 @@ class Progress {
     context: Context,
     api: MonitorClient,
     name: JobRef,
-    { timeoutMs, isRun = false }: { readonly timeoutMs: number | null; readonly isRun?: boolean },
+    {
+      timeoutMs,
+      isRun = false,
+      version = null,
+    }: { readonly timeoutMs: number | null; readonly isRun?: boolean; readonly version?: number | null },
   ) {
     this.#context = context;
     this.#api = api;
     this.#name = name;
     this.#timeoutMs = timeoutMs;
     this.#isRun = isRun;
+    this.#version = version;
   }
 
   async untilSettled(signal: AbortSignal): Promise<number> {
@@ -134,7 +142,8 @@ class Progress {
       if (code !== null) return this.#end(status, code);
       const waitedMs = terminal.nowMs() - startMs;
       const { placed, desired, complete, failed } = status.summary.counts;
-      if (waitedMs > WHY_AFTER_MS && placed + complete + failed < desired) await this.#printWhy();
+      const isWaiting = placed + complete + failed < desired || isUpdating(status);
+      if (waitedMs > WHY_AFTER_MS && isWaiting) await this.#printWhy();
       if (this.#timeoutMs !== null && waitedMs > this.#timeoutMs) return this.#giveUp(placed < desired);
       await terminal.sleep(POLL_MS, signal);
       if (this.#context.interrupted.aborted) return this.#leave();
@@ -142,11 +151,45 @@ class Progress {
   }
 
   /** Of what is to stay up; null: it is not known yet whether it does. */
-  #upCode({ summary, allocations }: JobStatus): number | null {
+  #upCode(status: JobStatus): number | null {
+    const { summary, allocations } = status;
     if (summary.type === 'batch') return null;
+    const rolled = this.#rolloutCode(status);
+    if (rolled !== undefined) return rolled;
     const { upMs, restarts } = this.#upkeep.look(summary, allocations, this.#context.terminal.nowMs());
     if (restarts >= LOOP_RESTARTS) return EXIT.workloadFailed;
     return upMs !== null && upMs >= UP_MS ? EXIT.ok : null;
+  }
+
+  /** By what the job's owner says of the update; null: it is under way. Undefined: none is watched. */
+  #rolloutCode({ summary, rollout, record }: JobStatus): number | null | undefined {
+    const { version } = summary;
+    if (this.#version !== null && version > this.#version) return this.#replaced(record, this.#version);
+    const isWatched =
+      version > 1 || Object.values(record.job.groups).some(({ update }) => update?.autoRevert);
+    if (rollout === undefined || !isWatched || summary.desired === 'stop') return undefined;
+    const known = rollout.record?.version === version ? rollout.record : null;
+    if (known?.state === 'done') return EXIT.ok;
+    if (known?.state === 'failed') {
+      const isUndone = Object.values(record.job.groups).some(({ update }) => update?.autoRevert);
+      printTimed(this.#context, `the update to version ${String(version)} failed: ${known.reason}`);
+      if (isUndone && known.good !== undefined)
+        printTimed(this.#context, `version ${String(known.good)}, the last good one, takes its place again`);
+      else
+        this.#context.terminal.err(
+          `next: moorage rollout undo ${this.#name.job}   (or submit a better one)\n`,
+        );
+      return EXIT.workloadFailed;
+    }
+    if (!rollout.paused && !this.#isForPromotion) return null;
+    if (rollout.paused) printTimed(this.#context, 'the update is paused');
+    return EXIT.ok;
+  }
+
+  #replaced({ version, restores }: JobStatus['record'], mine: number): number {
+    const by = restores === undefined ? '' : `, which is version ${String(restores)} again`;
+    printTimed(this.#context, `version ${String(mine)} was replaced by version ${String(version)}${by}`);
+    return EXIT.workloadFailed;
   }
 
   #printState({ phase, counts, restarts }: JobSummary): void {
@@ -159,9 +202,14 @@ class Progress {
 
   async #printWhy(): Promise<void> {
     const why = await this.#api.why(this.#name).catch(() => null);
-    if (why !== null && why.summary !== this.#why)
-      printTimed(this.#context, `waiting: ${(this.#why = why.summary)}`);
+    if (why === null) return;
+    // The seconds in it change all the time.
+    const gist = why.summary.replaceAll(/\d+ s\b/g, '');
+    if (gist !== this.#why) printTimed(this.#context, `waiting: ${why.summary}`);
+    this.#why = gist;
+    this.#isForPromotion = why.summary.includes('moorage rollout promote');
   }
+  #isForPromotion = false;
 
   #end(status: JobStatus, code: number): number {
     const failed = status.outcomes.filter((outcome) => outcome.state !== 'complete').at(-1);
@@ -194,6 +242,12 @@ class Progress {
     this.#context.terminal.err(`moorage: the job goes on; stop it with: moorage stop ${this.#name.job}\n`);
     return EXIT.signalBase + 2;
   }
+}
+
+/** Is something still to be replaced, or does something run that is not ready? */
+function isUpdating({ summary, rollout }: JobStatus): boolean {
+  const { running, ready = running } = summary.counts;
+  return (rollout?.outdated ?? 0) > 0 || ready < running;
 }
 
 /** The exit code of a settled job; null while its state may still change. */

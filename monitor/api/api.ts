@@ -3,6 +3,7 @@
  * parameters with `requests.ts` and works on `monitor-state.ts`:
  *
  * - `job-routes.ts`: submit, run, stop, status, why, exit; `stream-routes.ts`: logs, events, reports
+ * - `rollout-routes.ts`: versions of a job, and its updates
  * - `host-routes.ts`: hosts, their eligibility, schedulers
  * - `cell-routes.ts`: the cell and what hosts share; `quota-routes.ts`: what namespaces may use; `pause-routes.ts`: what is
  *   paused
@@ -29,6 +30,7 @@ import type { MonitorState } from './monitor-state.ts';
 import { guarded } from './problems.ts';
 import { pauseRoutes } from './pause-routes.ts';
 import { quotaRoutes } from './quota-routes.ts';
+import { rolloutRoutes } from './rollout-routes.ts';
 import { revisionHeader } from './requests.ts';
 import { joinRoutes } from './join-routes.ts';
 import { knowsEnough } from './min-revision.ts';
@@ -42,6 +44,7 @@ import { tokenRoutes } from './token-routes.ts';
 export function monitorRoutes(state: MonitorState, keeper: StoreKeeper | null): Route[] {
   const routes = [
     ...jobRoutes(state),
+    ...rolloutRoutes(state),
     ...hostRoutes(state),
     ...cellRoutes(state, keeper),
     ...quotaRoutes(state),

@@ -7,6 +7,7 @@ import type { EventLog } from '../events/events.ts';
 import type { JobStatuses } from '../jobs/jobs.ts';
 import type { JobChanges } from '../jobs/job-changes.ts';
 import type { JobWrites } from '../jobs/job-writes.ts';
+import type { JobVersions } from '../jobs/versions.ts';
 import type { LogRelay } from '../runs/log-relay.ts';
 import type { ReportRelay } from '../view/report-relay.ts';
 import type { Runs } from '../runs/runs.ts';
@@ -28,6 +29,7 @@ export interface MonitorState extends MonitorContext {
   readonly statuses: JobStatuses;
   readonly jobChanges: JobChanges;
   readonly writes: JobWrites;
+  readonly versions: JobVersions;
   readonly bulk: BulkWrites;
   readonly runs: Runs;
   readonly eligibility: EligibilityWriter;

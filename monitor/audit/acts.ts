@@ -23,6 +23,19 @@ const ACTS: Readonly<Record<string, ActOf>> = {
   'POST /v1/runs': ({ body }) => ({ ...ofBody('run', body), detail: commandOf(body) }),
   'POST /v1/jobs/:namespace/:job/stop': (request) => ofJob('stop', request),
   'DELETE /v1/jobs/:namespace/:job': (request) => ofJob('delete', request),
+  'POST /v1/jobs/:namespace/:job/rollout': (request) => ({
+    ...ofJob(textOf(request.body, 'act') || 'rollout', request),
+    detail: 'rollout',
+  }),
+  'POST /v1/jobs/:namespace/:job/undo': (request) => ({
+    ...ofJob('undo', request),
+    detail: json(request.body ?? {}),
+  }),
+  'POST /v1/jobs/:namespace/:job/scale': (request) => ({
+    ...ofJob('scale', request),
+    detail: json(request.body),
+  }),
+  'POST /v1/jobs/:namespace/:job/restart': (request) => ofJob('restart', request),
   'PUT /v1/pauses/:what': ({ params, body }) => ({
     ...{ act: 'pause', target: clipped(params['what']), detail: json(body) },
   }),

@@ -6,6 +6,7 @@ import type { JobRecord } from '../../src/core/cell/job.ts';
 import { LEAKS_MAX, leaksOf } from '../../src/core/host/host.ts';
 import type { AllocationReport } from '../../src/core/host/report.ts';
 import { notReadyOf, readyOf } from '../../src/core/slots/rollout.ts';
+import type { RolloutRecord } from '../../src/core/cell/rollout.ts';
 import type { Owner, RoleRecord } from '../../src/core/cell/cell.ts';
 import type { Switches } from '../../src/core/quota/quota.ts';
 import { isPaused, PAUSABLE, pausedBy, SWITCHES_OFF } from '../../src/core/quota/quota.ts';
@@ -75,6 +76,8 @@ function bodyOf(change: CellChange): EventBody | null {
       return ofRole(change.now, change.before);
     case 'intents':
       return ofIntent(change.now?.value, change.before?.value);
+    case 'rollouts':
+      return ofRollout(change.name, change.now?.value);
     case 'ledgers':
     case 'versions':
     case 'runs':
@@ -119,6 +122,13 @@ function ofJob(name: string, now: JobRecord | undefined, before: JobRecord | und
   if (now.desired !== before.desired)
     return body(now.desired === 'stop' ? 'job-stopped' : 'job-started', 'by request');
   return null;
+}
+
+function ofRollout(name: string, now: RolloutRecord | undefined): EventBody | null {
+  if (now === undefined) return null;
+  const [namespace = '', job = ''] = name.split('/');
+  const detail = `version ${String(now.version)}${now.reason === '' ? '' : `: ${now.reason}`}`;
+  return { kind: `rollout-${now.state}`, source: 'scheduler', namespace, job, detail };
 }
 
 function ofOwner(

@@ -1,8 +1,9 @@
 import { canonicalJson } from '../../src/core/json/canonical-json.ts';
 import { jobKeyOf } from '../../src/core/cell/ids.ts';
-import type { Job, JobRecord } from '../../src/core/cell/job.ts';
+import type { Group, Job, JobRecord } from '../../src/core/cell/job.ts';
 import type { Entry, Write } from '../../src/ports/cell-store.ts';
 import type { SubmitAnswer } from '../../src/wire/api/monitor-api.ts';
+import type { RolloutAct, ScaleRequest } from '../../src/wire/api/monitor-api.ts';
 import type { RolePorts } from '../../src/runtime/runtime.ts';
 import { jobCodec } from '../../src/wire/records/records.ts';
 import { noSuchJob, outcomeUnknown, refuse } from '../refusals.ts';
@@ -29,6 +30,13 @@ export interface SubmitOptions {
   readonly traceparent?: string;
 }
 
+interface RenewOptions extends SubmitOptions {
+  /** The earlier version whose spec it is. */
+  readonly restores?: number;
+  /** What was said of the update under way is still meant. */
+  readonly keepsWish?: boolean;
+}
+
 /** Submits and stops jobs: each a compare-and-swap on the job's key. */
 export class JobWrites {
   readonly #deps: JobWritesDeps;
@@ -38,11 +46,79 @@ export class JobWrites {
   }
 
   /** @throws ProblemError 409 when another version is there than asked for, or the type would change */
-  async submit(job: Job, options: SubmitOptions): Promise<Written<SubmitAnswer>> {
-    const { namespace, name } = job;
+  submit(job: Job, options: SubmitOptions): Promise<Written<SubmitAnswer>> {
+    return this.#renew(job, options, (known) => sinceRestart(job, known));
+  }
+
+  /**
+   * Another number of allocations for one group. What its user said about an update under way still holds.
+   * @throws ProblemError 404, 400 without such a group
+   */
+  scale(namespace: string, name: string, { group, count }: ScaleRequest): Promise<Written<SubmitAnswer>> {
+    return this.#renew({ namespace, name }, { ifMatch: null, keepsWish: true }, (known) => {
+      const { job } = known?.record ?? absent(namespace, name);
+      const chosen = groupToScale(job, group);
+      return { ...job, groups: { ...job.groups, [chosen.name]: { ...chosen, count } } };
+    });
+  }
+
+  /** All that runs is replaced in turn by the same again. @throws ProblemError 404 */
+  restart(namespace: string, name: string): Promise<Written<SubmitAnswer>> {
+    const restartedAtMs = this.#deps.clock.nowMs();
+    return this.#renew({ namespace, name }, { ifMatch: null }, (known) => {
+      const { job } = known?.record ?? absent(namespace, name);
+      if (job.type === 'batch')
+        throw refuse(409, 'not-a-service', `${name} is a batch job: it runs once`, {
+          hint: `moorage run --again ${name}`,
+        });
+      return { ...job, restartedAtMs };
+    });
+  }
+
+  /**
+   * Submits an earlier version's spec again.
+   * @param from the version that must be there; null: any
+   * @throws ProblemError 404 without the job or the version, 409
+   */
+  async restore(
+    namespace: string,
+    name: string,
+    { to, from }: { readonly to: number; readonly from: number | null },
+  ): Promise<Written<SubmitAnswer>> {
+    const then = await this.#read(this.#deps.keys.version(namespace, name, to));
+    if (then === null)
+      throw refuse(404, 'no-such-version', `version ${String(to)} of ${name} is not kept`, {
+        hint: `moorage history ${name}`,
+      });
+    return this.#renew({ namespace, name }, { ifMatch: from, restores: to }, (known) => {
+      if (known === null) return absent(namespace, name);
+      return sinceRestart(then.record.job, known);
+    });
+  }
+
+  /** What a user says of an update under way. @throws ProblemError 404 */
+  steer(namespace: string, name: string, act: RolloutAct): Promise<number> {
+    const atMs = this.#deps.clock.nowMs();
+    return this.#change(namespace, name, (known) => {
+      const { paused: _paused, ...rest } = known.rollout ?? { atMs };
+      const wish = act === 'pause' ? { ...rest, paused: true as const } : rest;
+      return {
+        ...known,
+        rollout: { ...wish, ...(act === 'promote' ? { promoted: true as const } : {}), atMs },
+      };
+    });
+  }
+
+  /** @param make the spec that is to be there, of what is there */
+  async #renew(
+    { namespace, name }: Pick<Job, 'namespace' | 'name'>,
+    options: RenewOptions,
+    make: (known: Known | null) => Job,
+  ): Promise<Written<SubmitAnswer>> {
     const key = this.#deps.keys.job(namespace, name);
     let known = await this.#read(key);
     for (let tries = 0; tries < TRIES_MAX; tries++) {
+      const job = make(known);
       checkSubmit(job, known, options.ifMatch);
       if (known !== null && known.record.desired === 'run' && sameSpec(known.record.job, job))
         return {
@@ -82,8 +158,8 @@ export class JobWrites {
     for (let tries = 0; tries < TRIES_MAX; tries++) {
       if (known === null) throw noSuchJob(jobKeyOf(namespace, name));
       const wanted = changed(known.record);
-      if (wanted.desired === known.record.desired && wanted.deleted === known.record.deleted)
-        return known.revision;
+      const isSame = wanted.desired === known.record.desired && wanted.deleted === known.record.deleted;
+      if (isSame && sameWish(wanted, known.record)) return known.revision;
       const done = await this.#write(key, known, wanted, []);
       if (typeof done === 'number') return done;
       known = done;
@@ -91,15 +167,17 @@ export class JobWrites {
     throw refuse(409, 'contended', `${jobKeyOf(namespace, name)} is being changed by others; try again`);
   }
 
-  #recordOf(job: Job, known: Known | null, options: SubmitOptions): JobRecord {
+  #recordOf(job: Job, known: Known | null, options: RenewOptions): JobRecord {
     // Fields that a newer version put on the record stay there.
-    const { traceparent: _old, deleted: _taken, ...kept } = known?.record ?? {};
+    const { traceparent: _old, deleted: _taken, rollout, restores: _other, ...kept } = known?.record ?? {};
     return {
       ...kept,
       job,
       version: (known?.record.version ?? 0) + 1,
       desired: 'run',
       submittedAtMs: this.#deps.clock.nowMs(),
+      ...(rollout === undefined || options.keepsWish !== true ? {} : { rollout }),
+      ...(options.restores === undefined ? {} : { restores: options.restores }),
       ...(options.traceparent === undefined ? {} : { traceparent: options.traceparent }),
     };
   }
@@ -141,6 +219,37 @@ export class JobWrites {
 
 function knownOf(entry: Entry | undefined): Known | null {
   return entry === undefined ? null : { record: jobCodec.decode(entry.value), revision: entry.modRevision };
+}
+
+/** A restart of before is none that a new spec asks for again. */
+function sinceRestart(job: Job, known: Known | null): Job {
+  const { restartedAtMs: _own, ...spec } = job;
+  const restartedAtMs = known?.record.job.restartedAtMs;
+  return restartedAtMs === undefined ? spec : { ...spec, restartedAtMs };
+}
+
+function absent(namespace: string, name: string): never {
+  throw noSuchJob(jobKeyOf(namespace, name));
+}
+
+/** @throws ProblemError 400 */
+function groupToScale({ name, type, groups }: Job, asked: string | undefined): Group {
+  if (type === 'system')
+    throw refuse(409, 'not-counted', `${name} is a system job: it has one allocation on every matching host`);
+  const names = Object.keys(groups);
+  const found = asked === undefined && names.length === 1 ? names[0] : asked;
+  const group = found === undefined ? undefined : groups[found];
+  if (group !== undefined) return group;
+  const hint = `moorage scale ${name} --group ${names[0] ?? ''} N`;
+  const detail = asked === undefined ? `has ${String(names.length)} groups` : `has no group "${asked}"`;
+  throw refuse(400, 'bad-request', `${name} ${detail}; its groups: ${names.join(', ')}`, {
+    path: 'group',
+    hint,
+  });
+}
+
+function sameWish({ rollout: a }: JobRecord, { rollout: b }: JobRecord): boolean {
+  return a?.paused === b?.paused && a?.promoted === b?.promoted;
 }
 
 function sameSpec(a: Job, b: Job): boolean {

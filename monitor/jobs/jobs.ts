@@ -4,6 +4,7 @@
  * - `jobs.ts`: a job's status and how it ended, from the store and the reports
  * - `job-writes.ts`: submits and stops one job; `bulk-writes.ts`: submits many
  * - `job-changes.ts`: wakes requests that wait for a change of a job
+ * - `versions.ts`: the versions of a job, and the undoing of an update that failed
  * - `why.ts`: asks the owner why a job waits
  * - `usage.ts`: asks hosts what the allocations of a job use
  *
@@ -34,6 +35,7 @@ import type {
   JobSummary,
   RunExit,
 } from '../../src/wire/api/monitor-api.ts';
+import type { RolloutStatus } from '../../src/wire/api/monitor-api.ts';
 import type { CellCopy } from '../view/view.ts';
 
 export class JobStatuses {
@@ -71,7 +73,8 @@ export class JobStatuses {
     if (record === undefined || summary === null) return null;
     const outcomes = this.#outcomes(jobKey);
     outcomes.sort((a, b) => a.endedAtMs - b.endedAtMs || a.attempt - b.attempt);
-    return { summary, record, allocations: this.allocations(jobKey), outcomes };
+    const rollout = this.#rolloutOf(jobKey, record);
+    return { summary, record, allocations: this.allocations(jobKey), outcomes, rollout };
   }
 
   allocations(jobKey: string): AllocationStatus[] {
@@ -112,6 +115,15 @@ export class JobStatuses {
     const { state, exit = null, reason, id } = last;
     const host = last.host === '' ? null : last.host;
     return { state, exit, reason, host, allocation: host === null ? null : id };
+  }
+
+  #rolloutOf(jobKey: string, record: JobRecord): RolloutStatus {
+    const { rollouts } = this.#evaluate(jobKey, record);
+    return {
+      record: this.#copy.rolloutOf(jobKey),
+      paused: record.rollout?.paused === true,
+      outdated: rollouts.reduce((sum, { outdated }) => sum + outdated, 0),
+    };
   }
 
   /** Are there allocations that an update is still to replace? */
@@ -255,6 +267,7 @@ export class JobStatuses {
       })),
       outcomes,
       versions: this.#copy.versionsOf(jobKey, record.version),
+      rollout: this.#copy.rolloutOf(jobKey),
       hostCondition: (host) => {
         const known = this.#copy.eligibility.get(host)?.value;
         return { state: known?.state ?? 'ready', drainDeadlineMs: known?.drainDeadlineMs ?? null };

@@ -86,10 +86,11 @@ export class Retention {
     if ((await this.#forgetOnHosts(outcomes)).length < outcomes.length) return;
     await this.#deleteKeys([...copy.versionsByJob.of(jobKey).keys()].map((name) => keys.versions + name));
     const key = keys.job(job.namespace, job.name);
+    const beside = [keys.rollout(job.namespace, job.name)];
     const runs = [...copy.runsByJob.of(jobKey).keys()].map((run) => keys.runs + run);
     const reply = await store.attempt({
       compares: [{ key, target: 'modRevision', equals: row.modRevision }],
-      writes: [key, ...runs].slice(0, DELETES_MAX).map((gone) => ({ kind: 'delete', key: gone })),
+      writes: [key, ...beside, ...runs].slice(0, DELETES_MAX).map((gone) => ({ kind: 'delete', key: gone })),
       readBack: [],
     });
     if (reply.outcome !== 'applied') return;

@@ -13,6 +13,7 @@ import type { Intent } from '../../src/core/cell/intent.ts';
 import type { Job, JobRecord } from '../../src/core/cell/job.ts';
 import type { CellKeys } from '../../src/core/cell/keys.ts';
 import type { Ledger } from '../../src/core/fit/ledger.ts';
+import type { RolloutRecord } from '../../src/core/cell/rollout.ts';
 import type { Owner, RoleRecord } from '../../src/core/cell/cell.ts';
 import type { Switches } from '../../src/core/quota/quota.ts';
 import type { Pool, SharedResource } from '../../src/core/quota/shared-resource.ts';
@@ -32,6 +33,7 @@ import {
   ownerCodec,
   poolCodec,
   roleCodec,
+  rolloutCodec,
   runCodec,
   sharedResourceCodec,
   switchesCodec,
@@ -51,6 +53,7 @@ export interface RecordKinds {
   readonly versions: JobRecord;
   readonly owners: Owner;
   readonly outcomes: Outcome;
+  readonly rollouts: RolloutRecord;
   readonly intents: Intent;
   readonly runs: RunRecord;
   readonly roles: RoleRecord;
@@ -89,6 +92,8 @@ export class CellCopy {
   readonly versions: RecordCache<JobRecord>;
   readonly owners: RecordCache<Owner>;
   readonly outcomes: RecordCache<Outcome>;
+  /** By `<namespace>/<job>/state`. */
+  readonly rollouts: RecordCache<RolloutRecord>;
   readonly intents: RecordCache<Intent>;
   readonly runs: RecordCache<RunRecord>;
   readonly roles: RecordCache<RoleRecord>;
@@ -135,6 +140,7 @@ export class CellCopy {
     this.versions = this.#cache('versions', keys.versions, (text) => jobCodec.decode(text), true);
     this.owners = this.#cache('owners', keys.owners, (text) => ownerCodec.decode(text), true);
     this.outcomes = this.#cache('outcomes', keys.outcomes, (text) => outcomeCodec.decode(text));
+    this.rollouts = this.#cache('rollouts', keys.rollouts, (text) => rolloutCodec.decode(text), true);
     this.intents = this.#cache('intents', keys.intents, (text) => intentCodec.decode(text));
     this.runs = this.#cache('runs', keys.runs, (text) => runCodec.decode(text));
     this.roles = this.#cache('roles', keys.roles, (text) => roleCodec.decode(text));
@@ -173,6 +179,11 @@ export class CellCopy {
       if (row !== undefined) specs.set(version, row.value.job);
     }
     return specs;
+  }
+
+  /** How far the job's last update was seen to be. */
+  rolloutOf(jobKey: string): RolloutRecord | null {
+    return this.rollouts.get(`${jobKey}/state`)?.value ?? null;
   }
 
   /** The job's allocations without those that are only reserved: a gang shows whole, or not at all (I6). */

@@ -9,7 +9,8 @@
  *    `partition.ts` says where its searches begin.
  * 4. Slots that fit nowhere: `preemption/preemption.ts` may make room for them. Meanwhile `parking.ts` holds the job until
  *    capacity is freed that could fit it. When their `waitMax` ends, `unplaceable.ts` gives them an outcome that says so.
- * 5. `why.ts` explains to people why slots do not run.
+ * 5. `rollouts.ts` records how far an update is.
+ * 6. `why.ts` explains to people why slots do not run.
  */
 import type { Group } from '../../src/core/cell/job.ts';
 import { givenUpOutcome } from '../../src/core/slots/given-up.ts';
@@ -27,6 +28,7 @@ import type { Term } from '../state/state.ts';
 import { newId, wallMs } from '../state/state.ts';
 import type { Parking } from './parking.ts';
 import type { Placer } from './placer.ts';
+import { recordRollout } from './rollouts.ts';
 import { endUnplaceable, summaryOf } from './unplaceable.ts';
 
 /** An explanation costs a walk over the cell; one for a group is good for this long. */
@@ -77,6 +79,7 @@ export class Decider {
       this.#release(job, todo, nowMs);
     }
     if (todo.unplaceable.length > 0) void endUnplaceable(this.#term, job, todo.unplaceable, nowMs);
+    if (todo.rollout !== null) void recordRollout(this.#term, job, todo.rollout);
     if (todo.nextAtMs !== null) this.#term.enqueueAfter(job, todo.nextAtMs - nowMs);
     if (todo.finished !== null) {
       this.#parts.finish(job, todo.finished);
@@ -93,6 +96,7 @@ export class Decider {
       live: [...job.entries.values(), ...job.unrecorded],
       outcomes: job.outcomes(),
       versions: job.versions,
+      rollout: job.rollout,
       hostCondition: (host) => cell.condition(host),
       hostOf: (host) => cell.state.hostOf(host),
       upForMs: ({ allocation: { id } }) => monotonicMs - (job.entries.get(id)?.upSinceMs ?? monotonicMs),

@@ -200,6 +200,7 @@ export class JobIntake {
       if (!present.has(entry.allocation.id) && !isOnItsWay) this.#term.dropEntry(job, entry);
     }
     job.setOutcomes(stored.outcomes);
+    job.rollout = stored.rollout ?? job.rollout;
     for (const [version, spec] of stored.versions) job.keepVersion(version, spec);
     job.stale = false;
     this.#parts.reports.hostsChanged();

@@ -2,7 +2,13 @@ import type { Snapshot } from '../../src/ports/cell-store.ts';
 import type { Log } from '../../src/ports/telemetry.ts';
 import type { Codec } from '../../src/wire/wire.ts';
 import { RecordError } from '../../src/wire/wire.ts';
-import { allocationCodec, intentCodec, jobCodec, outcomeCodec } from '../../src/wire/records/records.ts';
+import {
+  allocationCodec,
+  intentCodec,
+  jobCodec,
+  outcomeCodec,
+  rolloutCodec,
+} from '../../src/wire/records/records.ts';
 import type { SchedulerWorld } from '../state/state.ts';
 import type { StoredJob } from '../state/stored-job.ts';
 import { Batches } from '../state/batches.ts';
@@ -95,13 +101,16 @@ export class JobLoader {
     if (hasGangs || version > 1) ranges.set('intents', keys.intentsOf(namespace, job));
     ranges.set('allocations', keys.allocationsOf(namespace, job));
     ranges.set('outcomes', keys.outcomesOf(namespace, job));
+    if (version > 1) ranges.set('rollouts', keys.rolloutsOf(namespace, job));
     if (version > 1) ranges.set('versions', `${keys.versions}${namespace}/${job}/`);
     return ranges;
   }
 }
 
 /** The lists of one job, as they lie in the store. */
-type Stored = Partial<Record<'intents' | 'allocations' | 'outcomes' | 'versions', Snapshot | undefined>>;
+type Stored = Partial<
+  Record<'intents' | 'allocations' | 'outcomes' | 'rollouts' | 'versions', Snapshot | undefined>
+>;
 
 function storedJob(lists: Stored, log: Log): StoredJob {
   const report = (error: RecordError, key: string): void => log.error({ key, error }, 'unreadable record');
@@ -124,6 +133,8 @@ function storedJob(lists: Stored, log: Log): StoredJob {
       revision,
     })),
     outcomes: decodeAll(lists.outcomes, outcomeCodec, leaveOut).map(({ value }) => value),
+    // Without it the update is watched again until all is up.
+    rollout: decodeAll(lists.rollouts, rolloutCodec, report)[0]?.value ?? null,
     versions: new Map(records.map(({ value }) => [value.version, value.job])),
     unreadable,
   };

@@ -3,6 +3,7 @@ import type { Explanation } from '../../src/core/placement/explain.ts';
 import type { KnownHost } from '../../src/core/cell-state/host-slot.ts';
 import { jobKeyOf } from '../../src/core/cell/ids.ts';
 import type { Job, JobRecord } from '../../src/core/cell/job.ts';
+import type { RolloutRecord } from '../../src/core/cell/rollout.ts';
 import type { AllocationReport } from '../../src/core/host/report.ts';
 import type { LiveAllocation } from '../../src/core/slots/job-view.ts';
 
@@ -98,6 +99,10 @@ export class OwnedJob {
   ownWrites = 0;
   /** The revision of this scheduler's last write of an intent: older reads do not count. */
   readFrom: number;
+  /** How far its update is, as it was recorded last; null: nothing is. */
+  rollout: RolloutRecord | null = null;
+  /** That is being written. */
+  recording = false;
   /** Members of a gang were seen, though its present spec may have no gang. */
   hadGangs = false;
   /** The store may hold more than is known here: it is read again before the next decision. */

@@ -1,6 +1,7 @@
 import type { Allocation, Outcome } from '../../src/core/cell/allocation.ts';
 import type { Intent } from '../../src/core/cell/intent.ts';
 import type { Job } from '../../src/core/cell/job.ts';
+import type { RolloutRecord } from '../../src/core/cell/rollout.ts';
 import type { RecordError } from '../../src/wire/wire.ts';
 
 export interface StoredJob {
@@ -10,6 +11,8 @@ export interface StoredJob {
   readonly intentsRevision: number;
   readonly allocations: readonly { readonly allocation: Allocation; readonly revision: number }[];
   readonly outcomes: readonly Outcome[];
+  /** How far its last update was; null: nothing is recorded. */
+  readonly rollout: RolloutRecord | null;
   readonly versions: ReadonlyMap<number, Job>;
   /** Why an allocation or an outcome is missing here that cannot be read; null: none is. */
   readonly unreadable: RecordError | null;
@@ -20,6 +23,7 @@ export const NOTHING_STORED: StoredJob = Object.freeze({
   intentsRevision: 0,
   allocations: [],
   outcomes: [],
+  rollout: null,
   versions: new Map(),
   unreadable: null,
 });

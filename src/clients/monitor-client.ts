@@ -22,6 +22,7 @@ import type { HostKeyAnswer, SecretListAnswer, SecretRequest } from '../wire/acc
 import type { QuotaListAnswer, QuotaRequest, QuotaStatus } from '../wire/api/quota-api.ts';
 import type { Pausable } from '../core/quota/quota.ts';
 import type { PauseRequest, PausesAnswer } from '../wire/api/pause-api.ts';
+import type { HistoryAnswer, RolloutAct, ScaleRequest, UndoRequest } from '../wire/api/monitor-api.ts';
 import type { Why } from '../wire/api/scheduler-api.ts';
 import type { InvitationRequest, JoinAnswer, JoinRequest, NewInvitation } from '../wire/join/join.ts';
 import type { NewToken, TokenListAnswer, TokenRequest, WhoAmI } from '../wire/access/token-api.ts';
@@ -114,6 +115,28 @@ export class MonitorClient {
   async delete(ref: JobRef, options: CallOptions = {}): Promise<JobSummary> {
     const path = pathOf(ref);
     return bodyOf(await this.#call({ ...options, method: 'DELETE', path, repeatable: true }));
+  }
+
+  /** Says something about an update that is under way. */
+  async steerRollout(ref: JobRef, act: RolloutAct, options: CallOptions = {}): Promise<JobSummary> {
+    return bodyOf(await this.#post(`${pathOf(ref)}/rollout`, { ...options, body: { act } }));
+  }
+
+  async undo(ref: JobRef, request: UndoRequest = {}, options: CallOptions = {}): Promise<SubmitAnswer> {
+    return bodyOf(await this.#post(`${pathOf(ref)}/undo`, { ...options, body: request, repeatable: false }));
+  }
+
+  async scale(ref: JobRef, request: ScaleRequest, options: CallOptions = {}): Promise<SubmitAnswer> {
+    return bodyOf(await this.#post(`${pathOf(ref)}/scale`, { ...options, body: request }));
+  }
+
+  /** All that runs, in turn. */
+  async restart(ref: JobRef, options: CallOptions = {}): Promise<SubmitAnswer> {
+    return bodyOf(await this.#post(`${pathOf(ref)}/restart`, { ...options, repeatable: false }));
+  }
+
+  async history(ref: JobRef, options: CallOptions = {}): Promise<HistoryAnswer> {
+    return bodyOf(await this.#get(`${pathOf(ref)}/history`, options));
   }
 
   /** @returns null when it did not end within `waitMs` */

@@ -88,6 +88,60 @@ describe('a new version of a service', () => {
     await until((found) => runningOf(found, 6) === COUNT);
   });
 
+  it('issue 27 K2 J1: undone when it fails, canaries and their promotion, scale, restart, history, diff, undo', async () => {
+    const file = join(folder.path, 'roll.json');
+    const checks = { word: { file: 'ready', interval: '200ms', failureThreshold: 1 } };
+    const run = (script: string, update: object, verb = 'run') => {
+      const settings = { minHealthy: '300ms', autoRevert: true, healthyDeadline: '4s', ...update };
+      const job = { name: 'roll', count: 2, script, checks, update: settings };
+      writeFileSync(file, JSON.stringify(job));
+      return moorage(verb, file);
+    };
+    const roll = async (): Promise<JobStatus> =>
+      JSON.parse((await moorage('status', 'roll', '-o', 'json')).stdout) as JobStatus;
+    const versionsOf = ({ allocations }: JobStatus) =>
+      allocations
+        .filter(({ allocation }) => allocation.desired === 'run')
+        .map(({ allocation }) => allocation.jobVersion);
+    expect((await run('touch ready; sleep 1000', {})).code).toBe(0);
+
+    const failed = await run('sleep 2000', { healthyDeadline: '1500ms' });
+    expect(failed.code).toBe(1);
+    expect(failed.stderr).toMatch(
+      /update to version 2 failed: roll: not up within 1 s: roll\[0\] is not ready/,
+    );
+    expect(failed.stderr).toMatch(/version 1, the last good one, takes its place again/);
+    let back = await roll();
+    while (back.summary.version < 3 || back.rollout?.record?.state !== 'done') back = await roll();
+    expect(versionsOf(back)).toEqual([3, 1]);
+    expect((await moorage('history', 'roll')).stdout).toMatch(/3 .*current, good, version 1 again/);
+
+    const differs = await run('touch ready; sleep 3000', { canary: 1 }, 'diff');
+    expect(differs.code).toBe(1);
+    expect(differs.stdout).toMatch(/\+ groups\.roll\.tasks\.roll\.command: .*sleep 3000/);
+    expect(differs.stdout).toContain('group roll: all are replaced, 1 at a time, stop-first');
+    const canary = await run('touch ready; sleep 3000', { canary: 1 });
+    expect(canary.code).toBe(0);
+    expect(canary.stderr).toContain('moorage rollout promote roll');
+    expect(versionsOf(await roll())).toEqual([3, 1, 4]);
+    expect((await moorage('rollout', 'promote', 'roll')).code).toBe(0);
+    let seen = await roll();
+    for (; seen.rollout?.record?.state !== 'done' || seen.allocations.length > 2; seen = await roll())
+      expect(seen.summary.counts.ready).toBeGreaterThanOrEqual(2);
+    expect(versionsOf(seen)).toEqual([4, 4]);
+
+    expect((await moorage('scale', 'roll', '1')).code).toBe(0);
+    expect(versionsOf(await roll())).toEqual([4]);
+    const restarted = await moorage('restart', 'roll');
+    expect([restarted.code, restarted.stdout]).toEqual([0, 'roll is version 6 now\n']);
+    expect(versionsOf(await roll())).toEqual([6]);
+    expect((await moorage('rollout', 'status', 'roll')).stdout).toMatch(/roll: version 6 done/);
+    expect((await moorage('rollout', 'pause', 'roll')).stderr).toContain('no update of roll is under way');
+    expect((await moorage('rollout', 'undo', 'roll', '--to', '3', '-d')).stdout).toBe(
+      'roll is version 7 now\n',
+    );
+  });
+
   it('a change of labels or constraints that all still meet restarts nothing', async () => {
     const before = await until((found) => runningOf(found, 6) === COUNT);
     await submit('sleep 2000', { labels: { team: 'web' }, constraints: ['host.os == linux'] });

@@ -40,6 +40,7 @@ export function storeAreas(keys: CellKeys): readonly StoreArea[] {
     { prefix: keys.versions, access: { scheduler: read, monitor: write } },
     { prefix: keys.owners, access: { scheduler: write, agent: read, monitor: read } },
     { prefix: keys.outcomes, access: { scheduler: write, monitor: write, arbiter: read } },
+    { prefix: keys.rollouts, access: { scheduler: write, monitor: write } },
     { prefix: keys.intents, access: { scheduler: write, monitor: write } },
     { prefix: keys.runs, access: { monitor: write } },
     { prefix: keys.role('scheduler', ''), access: { scheduler: write, monitor: read }, own: 'scheduler' },

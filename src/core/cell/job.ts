@@ -14,6 +14,8 @@ export interface Job {
   readonly scheduler: SchedulerKind | 'auto';
   readonly labels: Readonly<Record<string, string>>;
   readonly groups: Readonly<Record<string, Group>>;
+  /** When its user had all of it restarted last: another time is other work. Absent: never. */
+  readonly restartedAtMs?: number;
   /** Made by a one-off run: shown as such, and deleted after its retention. */
   readonly oneOff: boolean;
 }
@@ -52,6 +54,8 @@ export interface Group {
   readonly stopAfterDisconnectMs?: number;
   /** In an update: how long an allocation must run without a restart until the next one is replaced. Absent: 10 s. */
   readonly minHealthyMs?: number;
+  /** How a new version takes the place of the old one, as far as its author said so. */
+  readonly update?: UpdatePolicy;
   /** How long the group may wait for a place before the job fails as unplaceable; null: for ever. */
   readonly waitMaxMs: number | null;
 }
@@ -198,6 +202,27 @@ export interface RestartPolicy {
   readonly on: 'failure' | 'always' | 'never';
 }
 
+/** Absent fields: `DEFAULT_UPDATE` in `slots/update-policy.ts`. */
+export interface UpdatePolicy {
+  /** How many allocations may be replaced at once, by an update or a drain. */
+  readonly parallelism?: number;
+  readonly strategy?: UpdateStrategy;
+  /** How long after it was placed a new allocation may take until it counts as up. */
+  readonly healthyDeadlineMs?: number;
+  /** How long nothing may come of an update that is not paused. */
+  readonly progressDeadlineMs?: number;
+  /** So many allocations of the new version are started beside the old ones first; the rest waits for a promotion. */
+  readonly canary?: number;
+  /** Canaries that are up need nobody's word. */
+  readonly autoPromote?: boolean;
+  /** An update that fails is undone: the last good version is submitted again. */
+  readonly autoRevert?: boolean;
+}
+
+/** `stop-first`: in the place of the old one. `start-first`: in a slot beyond `count`, for as long as the update lasts. */
+export const UPDATE_STRATEGIES = ['stop-first', 'start-first'] as const;
+export type UpdateStrategy = (typeof UPDATE_STRATEGIES)[number];
+
 /** New allocations on other hosts, after the local restarts are used up; `attempts` null: no limit. */
 export interface ReschedulePolicy {
   readonly attempts: number | null;
@@ -217,10 +242,23 @@ export interface JobRecord {
   readonly version: number;
   readonly desired: 'run' | 'stop';
   readonly submittedAtMs: number;
+  /** What its user said about the update to this version. */
+  readonly rollout?: RolloutWish;
+  /** The earlier version whose spec this is again. */
+  readonly restores?: number;
   /** Its user deleted it: it is stopped, and its records go when its hosts have released everything. */
   readonly deleted?: true;
   /** W3C trace context of the submission, so that every scheduler's work joins one trace; absent: none. */
   readonly traceparent?: string;
+}
+
+export interface RolloutWish {
+  /** Nothing more is replaced until it is resumed. */
+  readonly paused?: true;
+  /** The canaries will do. */
+  readonly promoted?: true;
+  /** When the last of these was said: the time without progress counts from there. */
+  readonly atMs: number;
 }
 
 export function schedulerKindOf(job: Job): SchedulerKind {

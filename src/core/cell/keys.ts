@@ -12,6 +12,7 @@ export function cellKeys(cell: string) {
   const versions = `${root}versions/`;
   const owners = `${root}owners/`;
   const outcomes = `${root}outcomes/`;
+  const rollouts = `${root}rollouts/`;
   const intents = `${root}intents/`;
   const runs = `${root}runs/`;
   const roles = `${root}roles/`;
@@ -43,6 +44,7 @@ export function cellKeys(cell: string) {
     versions,
     owners,
     outcomes,
+    rollouts,
     intents,
     runs,
     roles,
@@ -74,6 +76,8 @@ export function cellKeys(cell: string) {
     owner: (namespace: string, job: string) => `${owners}${namespace}/${job}`,
     outcome: (namespace: string, job: string, id: string) => `${outcomes}${namespace}/${job}/${id}`,
     outcomesOf: (namespace: string, job: string) => `${outcomes}${namespace}/${job}/`,
+    rollout: (namespace: string, job: string) => `${rollouts}${namespace}/${job}/state`,
+    rolloutsOf: (namespace: string, job: string) => `${rollouts}${namespace}/${job}/`,
     intent: (namespace: string, job: string, id: string) => `${intents}${namespace}/${job}/${id}`,
     intentsOf: (namespace: string, job: string) => `${intents}${namespace}/${job}/`,
     run: (namespace: string, idempotencyKey: string) => `${runs}${namespace}/${idempotencyKey}`,

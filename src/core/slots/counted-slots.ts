@@ -2,7 +2,9 @@ import type { Group } from '../cell/job.ts';
 import type { Slot } from './slot-table.ts';
 import { nextOf, sameWorkAs, slotTable, vacantInMs } from './slot-table.ts';
 import { misplacedOf } from './misplaced.ts';
-import { holdOf, holdOfVacant, isUp, unprovenMs } from './rollout.ts';
+import type { Gate } from './rollout.ts';
+import { gateOf, holdOf, holdOfVacant, isUp, isWatched, surgeIn, unprovenMs } from './rollout.ts';
+import { updatePolicyOf } from './update-policy.ts';
 import type { Fill, JobView, LiveAllocation, Stop, EvaluationDraft } from './job-view.ts';
 import { CAUSES, earlier, isOfBrokenGang } from './job-view.ts';
 
@@ -14,14 +16,16 @@ export function evaluateCounted(view: JobView, group: Group, draft: EvaluationDr
   const table = slotTable(view, group.name);
   const sameWork = sameWorkAs(view, group);
   const runsForEver = view.record.job.type !== 'batch';
-  scaleDown(table, group, draft);
   if (group.gang) breakUp(group, table, draft);
   const displaced = displacedIn(view, group, table, { sameWork, runsForEver }, draft);
+  const size = group.count + (runsForEver ? surgeIn(view, group, table, displaced) : 0);
+  scaleDown(table, size, draft);
+  renewSurge(view, group, table, { size, sameWork }, draft);
   const holds: Hold[] = [];
   const vacant: { index: number; slot: Slot | undefined }[] = [];
   let busy = 0;
   let leaving = false;
-  for (let index = 0; index < group.count; index++) {
+  for (let index = 0; index < size; index++) {
     const slot = table.get(index);
     const inMs = slot === undefined ? 0 : vacantInMs(view, slot);
     if (slot !== undefined && inMs !== 0) {
@@ -51,7 +55,25 @@ export function evaluateCounted(view: JobView, group: Group, draft: EvaluationDr
   const room = group.parallelism === null ? wanted.length : Math.max(0, group.parallelism - busy);
   const fills = group.gang ? together(wanted, leaving) : dueFirst(wanted, view.nowMs).slice(0, room);
   for (const fill of fills) offer(view, group, fill, draft);
-  replaceDisplaced(view, group, displaced, { holds, runsForEver, sameWork }, draft);
+  replaceDisplaced(view, group, displaced, { holds, runsForEver, sameWork, table }, draft);
+}
+
+/** Slots beyond `count` that an update uses have nothing of an older version. */
+function renewSurge(
+  view: JobView,
+  group: Group,
+  table: ReadonlyMap<number, Slot>,
+  { size, sameWork }: { readonly size: number; readonly sameWork: (version: number) => boolean },
+  draft: EvaluationDraft,
+): void {
+  for (let index = group.count; index < size; index++)
+    for (const { allocation } of table.get(index)?.live ?? [])
+      if (allocation.desired === 'run' && !sameWork(allocation.jobVersion))
+        draft.stops.push({ allocation, mode: 'stop', cause: causeOf(view) });
+}
+
+function causeOf({ record }: JobView): string {
+  return `${CAUSES.version} ${String(record.version)}`;
 }
 
 /**
@@ -96,10 +118,10 @@ export function offer(view: JobView, group: Group, fill: Fill, draft: Evaluation
   draft.nextAtMs = earlier(draft.nextAtMs, fill.notBeforeMs > view.nowMs ? fill.notBeforeMs : lateAtMs);
 }
 
-/** Slots beyond `count` are removed with their records; their last allocations leave no history (S1.17). */
-function scaleDown(table: ReadonlyMap<number, Slot>, group: Group, draft: EvaluationDraft): void {
+/** Slots beyond those wanted are removed with their records; their last allocations leave no history (S1.17). */
+function scaleDown(table: ReadonlyMap<number, Slot>, size: number, draft: EvaluationDraft): void {
   for (const [index, slot] of table) {
-    if (index < group.count) continue;
+    if (index < size) continue;
     for (const { allocation } of slot.live) {
       if (allocation.desired === 'run')
         draft.stops.push({ allocation, mode: 'remove', cause: CAUSES.scaledDown });
@@ -160,7 +182,7 @@ export function holdIn(
   if (live === undefined) return { live: null };
   if (displaced.has(live.allocation.id)) return isRunning(live) ? null : { live };
   // Nothing to roll out: nobody waits, and no timer is needed.
-  if (displaced.size === 0) return null;
+  if (displaced.size === 0 && !isWatched(view)) return null;
   const leftMs = unprovenMs(view, group, live);
   if (leftMs === 0) return null;
   if (leftMs !== null) draft.nextAtMs = earlier(draft.nextAtMs, view.nowMs + leftMs);
@@ -169,8 +191,9 @@ export function holdIn(
 
 /**
  * Stops allocations of an old version, on a lost host, on one where the group may no longer run, or on a draining one. One on
- * a lost host is replaced at once. The others of a service are stopped one at a time, what does not serve first, and the next
- * only when no slot holds that up. An allocation that does not run is stopped at once.
+ * a lost host is replaced at once. The others of a service are stopped in turn, what does not serve first: no more at once
+ * than the group's parallelism, and each slot that is not up counts for one. For a newer version nothing is stopped while the
+ * update is paused, has failed, or waits for a promotion. What does not run is stopped at once.
  */
 export function replaceDisplaced(
   view: JobView,
@@ -180,23 +203,32 @@ export function replaceDisplaced(
     readonly holds: readonly Hold[];
     readonly runsForEver: boolean;
     readonly sameWork: (version: number) => boolean;
+    readonly table: ReadonlyMap<number, Slot>;
   },
   draft: EvaluationDraft,
 ): void {
+  const { holds, runsForEver } = state;
+  const outdated = [...displaced.values()].filter((one) => one.byVersion).length;
+  const [hold] = holds;
+  const held = hold === undefined ? null : whyHeld(view, group, hold, state.sameWork);
+  const gate = runsForEver ? gateOf(view, group, { ...state, outdated, held }, draft) : OPEN;
   const inTurn: Displaced[] = [];
   for (const one of displaced.values()) {
-    if (one.atOnce || !state.runsForEver || !isRunning(one.live)) draft.stops.push(one.stop);
+    if (one.byVersion && gate.why !== null) continue;
+    if (one.atOnce || !runsForEver || !isRunning(one.live)) draft.stops.push(one.stop);
     else inTurn.push(one);
   }
   const isDown = ({ live }: Displaced): boolean => live.report === null || !isUp(live.report);
-  const next = inTurn.find(isDown) ?? inTurn[0];
-  if (next !== undefined && state.holds.length === 0) draft.stops.push(next.stop);
-  const outdated = [...displaced.values()].filter((one) => one.byVersion).length;
-  if (outdated === 0) return;
-  const [hold] = state.holds;
-  const waitsFor = hold === undefined ? null : whyHeld(view, group, hold, state.sameWork);
-  draft.rollouts.push({ group: group.name, version: view.record.version, outdated, waitsFor });
+  const turns = [...inTurn.filter(isDown), ...inTurn.filter((one) => !isDown(one))];
+  const room = Math.max(0, updatePolicyOf(group).parallelism - holds.length);
+  for (const { stop } of turns.slice(0, room)) draft.stops.push(stop);
+  if (outdated === 0 && (held === null || !isWatched(view))) return;
+  const waitsFor = gate.why ?? (room === 0 ? held : null);
+  const { version } = view.record;
+  draft.rollouts.push({ group: group.name, version, outdated, waitsFor, failed: gate.failed });
 }
+
+const OPEN: Gate = { why: null, failed: false };
 
 function whyHeld(
   view: JobView,
@@ -228,8 +260,7 @@ function displacedBy(
     return { stop: { allocation, mode: 'stop', cause: CAUSES.hostLost }, atOnce: true, byVersion: false };
   }
   if (!state.sameWork(allocation.jobVersion)) {
-    const cause = `${CAUSES.version} ${String(view.record.version)}`;
-    return { stop: { allocation, mode: 'stop', cause }, atOnce: false, byVersion: true };
+    return { stop: { allocation, mode: 'stop', cause: causeOf(view) }, atOnce: false, byVersion: true };
   }
   if (state.misplaced.has(allocation.id))
     return { stop: { allocation, mode: 'stop', cause: CAUSES.notMatching }, atOnce: false, byVersion: false };

@@ -1,6 +1,7 @@
 import type { Allocation, DesiredState, Outcome } from '../cell/allocation.ts';
 import type { EligibilityState, Host } from '../host/host.ts';
 import type { Group, Job, JobRecord } from '../cell/job.ts';
+import type { RolloutRecord } from '../cell/rollout.ts';
 import type { AllocationReport } from '../host/report.ts';
 
 /** What is known of one job when its slots are evaluated. */
@@ -15,6 +16,8 @@ export interface JobView {
   readonly hostCondition: (host: string) => HostCondition;
   /** The record of a host; undefined: it is not registered. */
   readonly hostOf: (host: string) => Host | undefined;
+  /** How far the update to this version was seen to be; null: nothing is recorded. */
+  readonly rollout: RolloutRecord | null;
   /** For how long it has run without a restart, as far as is known; asked of what is up now. */
   readonly upForMs: (live: LiveAllocation) => number;
   /** For `system` jobs: the hosts that satisfy the group's constraints. */
@@ -74,8 +77,10 @@ export interface Evaluation {
   readonly givenUp: readonly LiveAllocation[];
   /** Waited longer than the group allows; each gets an outcome. */
   readonly unplaceable: readonly Fill[];
-  /** Of groups with allocations that an update is to replace. */
+  /** Of groups of which an update is under way. */
   readonly rollouts: readonly Rollout[];
+  /** How far the update of the whole job is; null: none is watched. */
+  readonly rollout: Pick<RolloutRecord, 'state' | 'reason'> | null;
   /** When to evaluate again without a change; null: not before a change. */
   readonly nextAtMs: number | null;
   /** Set when no allocation is left and none is wanted. */
@@ -86,10 +91,12 @@ export interface Evaluation {
 export interface Rollout {
   readonly group: string;
   readonly version: number;
-  /** How many are still to be replaced. */
+  /** How many are still to be replaced; 0: those that were are not up yet. */
   readonly outdated: number;
-  /** Why the next one is not replaced yet, for people; null: it is. */
+  /** Why it does not go on yet, for people; null: it does. */
   readonly waitsFor: string | null;
+  /** It went wrong, and `waitsFor` says how. */
+  readonly failed: boolean;
 }
 
 /** Why a scheduler ended an allocation; the value of `cause` begins with one of these. */

@@ -2,7 +2,9 @@ import { slotName } from '../cell/ids.ts';
 import type { Group } from '../cell/job.ts';
 import type { Exit } from '../cell/allocation.ts';
 import type { AllocationReport } from '../host/report.ts';
-import type { JobView, LiveAllocation } from './job-view.ts';
+import type { EvaluationDraft, JobView, LiveAllocation } from './job-view.ts';
+import { earlier } from './job-view.ts';
+import { surgeOf, updatePolicyOf } from './update-policy.ts';
 import type { Slot } from './slot-table.ts';
 
 /** How long an allocation must run without a restart until it counts as up, unless its group says otherwise. */
@@ -42,6 +44,119 @@ export function notReadyOf({ state, tasks }: AllocationReport): string | null {
 export function unprovenMs(view: JobView, group: Group, live: LiveAllocation): number | null {
   if (live.report === null || !isUp(live.report)) return null;
   return Math.max(0, (group.minHealthyMs ?? MIN_HEALTHY_MS) - view.upForMs(live));
+}
+
+/**
+ * Is an update under way, as far as is recorded, or is it to be seen that all is up? The first version of a job is watched only
+ * when a later one may have to be undone.
+ */
+export function isWatched({ record, rollout }: JobView): boolean {
+  const { job, version, desired } = record;
+  if (job.type === 'batch' || desired !== 'run') return false;
+  if (rollout?.version === version && rollout.state === 'done') return false;
+  return version > 1 || Object.values(job.groups).some(({ update }) => update?.autoRevert === true);
+}
+
+/** Whether something may be stopped for the newer version. `why`: not, for people; null: it may. */
+export interface Gate {
+  readonly why: string | null;
+  readonly failed: boolean;
+}
+
+/** What an update of a group looks at. */
+export interface RolloutSight {
+  readonly holds: readonly { readonly index: number }[];
+  readonly table: ReadonlyMap<number, Slot>;
+  readonly sameWork: (version: number) => boolean;
+  /** Still to be replaced. */
+  readonly outdated: number;
+  /** Why the first slot that is not up is not. */
+  readonly held: string | null;
+}
+
+export function gateOf(view: JobView, group: Group, sight: RolloutSight, draft: EvaluationDraft): Gate {
+  const { record } = view;
+  const { outdated, held } = sight;
+  if (!isWatched(view) || (outdated === 0 && held === null)) return { why: null, failed: false };
+  if (record.rollout?.paused === true && outdated > 0)
+    return { why: `paused; go on with: moorage rollout resume ${record.job.name}`, failed: false };
+  const failure = failureIn(view, group, sight, draft);
+  if (failure !== null) return { why: failure, failed: true };
+  const { canary, autoPromote } = updatePolicyOf(group);
+  if (canary === 0 || outdated === 0 || isPromoted(view)) return { why: null, failed: false };
+  const waits = sight.holds.some(({ index }) => index >= group.count);
+  if (waits) return { why: held, failed: false };
+  if (autoPromote) return { why: null, failed: false };
+  const name = record.job.name;
+  return {
+    why: `${String(canary)} canary is up; go on with: moorage rollout promote ${name}`,
+    failed: false,
+  };
+}
+
+function isPromoted({ record }: JobView): boolean {
+  return record.rollout?.promoted === true;
+}
+
+/** How an update went wrong, for people; null: it has not. */
+function failureIn(view: JobView, group: Group, sight: RolloutSight, draft: EvaluationDraft): string | null {
+  const { version, job, submittedAtMs, rollout } = view.record;
+  const policy = updatePolicyOf(group);
+  let progressMs = Math.max(submittedAtMs, rollout?.atMs ?? 0);
+  for (const [index, { live, history }] of sight.table) {
+    const now = live.find(({ allocation }) => allocation.desired === 'run');
+    if (now !== undefined && unprovenMs(view, group, now) === 0) continue;
+    const last = history.at(-1);
+    if (last?.jobVersion === version && last.state === 'failed' && last.cause === undefined)
+      return `${slotName(job.name, group.name, index)} failed: ${last.reason}`;
+    if (now?.allocation.jobVersion !== version) continue;
+    const lateAtMs = now.allocation.createdAtMs + policy.healthyDeadlineMs;
+    if (view.nowMs >= lateAtMs)
+      return `not up within ${seconds(policy.healthyDeadlineMs)}: ${holdOf(view, group, now)}`;
+    draft.nextAtMs = earlier(draft.nextAtMs, lateAtMs);
+  }
+  for (const { allocation } of view.live)
+    if (allocation.jobVersion === version && allocation.group === group.name)
+      progressMs = Math.max(progressMs, allocation.createdAtMs);
+  // What waits for a person makes no progress by itself.
+  const waitsForPromotion =
+    policy.canary > 0 && !isPromoted(view) && !policy.autoPromote && sight.held === null;
+  if (waitsForPromotion) return null;
+  const lateAtMs = progressMs + policy.progressDeadlineMs;
+  if (view.nowMs >= lateAtMs)
+    return `nothing came of it for ${seconds(policy.progressDeadlineMs)}: ${sight.held ?? 'nothing was replaced'}`;
+  draft.nextAtMs = earlier(draft.nextAtMs, lateAtMs);
+  return null;
+}
+
+/**
+ * How many slots beyond `count` the group has now: as many as its update wants while something is to be replaced, and as many
+ * as there are until what was replaced is up.
+ */
+export function surgeIn(
+  view: JobView,
+  group: Group,
+  table: ReadonlyMap<number, Slot>,
+  displaced: ReadonlyMap<string, { readonly byVersion: boolean }>,
+): number {
+  const wanted = surgeOf(group, isPromoted(view) || updatePolicyOf(group).autoPromote);
+  if (wanted === 0) return 0;
+  let there = 0;
+  let isAllUp = true;
+  for (let index = 0; index < group.count; index++) isAllUp &&= isFilled(view, group, table.get(index));
+  for (const [index, { live }] of table)
+    if (live.some(({ allocation }) => allocation.desired === 'run'))
+      there = Math.max(there, index + 1 - group.count);
+  const isOutdated = [...displaced.values()].some((one) => one.byVersion);
+  if (isOutdated) return view.record.rollout?.paused === true ? Math.min(wanted, there) : wanted;
+  return isAllUp ? 0 : Math.min(wanted, there);
+}
+
+function isFilled(view: JobView, group: Group, slot: Slot | undefined): boolean {
+  return (
+    slot?.live.some((live) => live.allocation.desired === 'run' && unprovenMs(view, group, live) === 0) ??
+    false
+  );
 }
 
 /** Why the roll-out does not go on before the allocation counts as up. */

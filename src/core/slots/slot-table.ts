@@ -1,6 +1,6 @@
 import type { Allocation, Outcome } from '../cell/allocation.ts';
 import { canonicalJson } from '../json/canonical-json.ts';
-import type { Group } from '../cell/job.ts';
+import type { Group, Job } from '../cell/job.ts';
 import { attemptsUsedUp, failuresInARow, isFailure, rescheduleDelayMs } from './reschedule.ts';
 import type { Fill, JobView, LiveAllocation } from './job-view.ts';
 import { CAUSES } from './job-view.ts';
@@ -74,18 +74,24 @@ export function sameWorkAs(view: JobView, group: Group): (version: number) => bo
       const isAhead = then === undefined && version > current;
       const before = then?.groups[group.name];
       // Only when there is another version: most jobs have one, and are evaluated often.
-      own ??= workOf(group, job.precedence);
-      same = isAhead || (before !== undefined && workOf(before, then?.precedence ?? 0) === own);
+      own ??= workOf(group, job);
+      same = isAhead || (before !== undefined && then !== undefined && workOf(before, then) === own);
       known.set(version, same);
     }
     return same;
   };
 }
 
-function workOf(group: Group, precedence: number): string {
+/** Do allocations of the group run the same by both specs? Then a change from one to the other restarts nothing. */
+export function isSameWork(before: Job, now: Job, group: string): boolean {
+  const [a, b] = [before.groups[group], now.groups[group]];
+  return a !== undefined && b !== undefined && workOf(a, before) === workOf(b, now);
+}
+
+function workOf(group: Group, { precedence, restartedAtMs = 0 }: Job): string {
   const { tasks, ports, restart, deadlineMs, stopAfterDisconnectMs } = group;
   const deadlines = { deadlineMs, ...(stopAfterDisconnectMs === undefined ? {} : { stopAfterDisconnectMs }) };
-  return canonicalJson({ tasks, ports, restart, ...deadlines, precedence });
+  return canonicalJson({ tasks, ports, restart, ...deadlines, precedence, restartedAtMs });
 }
 
 /** What follows for a vacant slot: its end, or another allocation. */

@@ -10,12 +10,14 @@
  * - `counted-slots.ts`: the rules of service and batch groups
  * - `system-slots.ts`: the rules of system jobs, one allocation a host
  * - `reschedule.ts`: failures, attempts and delays; `restarts.ts`: how often what is there was started again, for people
- * - `rollout.ts`: when an allocation counts as up, and why an update waits
+ * - `rollout.ts`: when an allocation counts as up, how far an update may go, and why it waits; `update-policy.ts`: its rules'
+ *   defaults
  * - `misplaced.ts`: what no longer runs where its group may run
  * - `given-up.ts`: when an allocation on a lost host is released without the host's word
  * - `outcomes.ts`: the final record of an allocation, and which records may go
  */
-import type { JobView, Evaluation, EvaluationDraft, LiveAllocation } from './job-view.ts';
+import { isWatched } from './rollout.ts';
+import type { JobView, Evaluation, EvaluationDraft, LiveAllocation, Rollout } from './job-view.ts';
 import { CAUSES, earlier } from './job-view.ts';
 import { evaluateCounted } from './counted-slots.ts';
 import { evaluateSystem } from './system-slots.ts';
@@ -54,9 +56,20 @@ export function evaluate(view: JobView): Evaluation {
     givenUp,
     unplaceable,
     rollouts,
+    rollout: rolloutOf(view, rollouts),
     nextAtMs,
     finished: finishedAs(view, draft),
   };
+}
+
+/** Of the job as a whole: an update that failed in one group has failed. */
+function rolloutOf(view: JobView, rollouts: readonly Rollout[]): Evaluation['rollout'] {
+  if (!isWatched(view)) return null;
+  const failed = rollouts.find((one) => one.failed);
+  if (failed !== undefined) return { state: 'failed', reason: `${failed.group}: ${failed.waitsFor ?? ''}` };
+  const [next] = rollouts;
+  if (next === undefined) return { state: 'done', reason: '' };
+  return { state: 'updating', reason: '' };
 }
 
 function giveUp(

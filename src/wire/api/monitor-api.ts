@@ -1,6 +1,7 @@
 import type { Allocation, Exit, Outcome } from '../../core/cell/allocation.ts';
 import type { Eligibility, Host } from '../../core/host/host.ts';
-import type { JobRecord } from '../../core/cell/job.ts';
+import type { Job, JobRecord } from '../../core/cell/job.ts';
+import type { RolloutRecord } from '../../core/cell/rollout.ts';
 import type { AllocationReport } from '../../core/host/report.ts';
 import type { Restarts } from '../../core/slots/restarts.ts';
 import type { Resources } from '../../core/cell/resources.ts';
@@ -22,6 +23,11 @@ import type { SchedulerStatus } from './scheduler-api.ts';
  *   POST /v1/jobs/:namespace/:job/stop         → JobSummary
  *   DELETE /v1/jobs/:namespace/:job            stops it, and deletes it with its versions and outcomes when its hosts have
  *                                              released everything → JobSummary; then 404
+ *   POST /v1/jobs/:namespace/:job/rollout    RolloutRequest → JobSummary; 409 `no-rollout` when no update is under way
+ *   POST /v1/jobs/:namespace/:job/undo       UndoRequest → SubmitAnswer: an earlier version's spec, as a new version
+ *   POST /v1/jobs/:namespace/:job/scale      ScaleRequest → SubmitAnswer
+ *   POST /v1/jobs/:namespace/:job/restart    → SubmitAnswer
+ *   GET  /v1/jobs/:namespace/:job/history    → HistoryAnswer
  *   POST /v1/runs                              a job file as JSON; header `Idempotency-Key` → RunAnswer
  *   GET  /v1/jobs/:namespace/:job/exit?waitMs  → RunExit (200), or 204 when it did not end within waitMs
  *   GET  /v1/jobs/:namespace/:job/logs?group&index&allocation&task&stream&offset&offsetOf&follow
@@ -115,11 +121,56 @@ export interface JobListAnswer {
   readonly incomplete: boolean;
 }
 
+export const ROLLOUT_ACTS = ['pause', 'resume', 'promote'] as const;
+export type RolloutAct = (typeof ROLLOUT_ACTS)[number];
+
+export interface RolloutRequest {
+  readonly act: RolloutAct;
+}
+
+/** `version` absent: the last good one before the present one, or the one before where none is known. */
+export interface UndoRequest {
+  readonly version?: number;
+}
+
+/** `group` absent: the only one. */
+export interface ScaleRequest {
+  readonly group?: string;
+  readonly count: number;
+}
+
+/** The newest first. */
+export interface HistoryAnswer {
+  readonly versions: readonly VersionStatus[];
+}
+
+export interface VersionStatus {
+  readonly version: number;
+  readonly submittedAtMs: number;
+  readonly current: boolean;
+  /** The last one of which all was up. */
+  readonly good: boolean;
+  /** The earlier version whose spec it is again. */
+  readonly restores: number | null;
+  readonly job: Job;
+}
+
+/** How far an update is, beside the status of its job. */
+export interface RolloutStatus {
+  /** As the job's owner recorded it; null: nothing is recorded. */
+  readonly record: RolloutRecord | null;
+  readonly paused: boolean;
+  /** Allocations that are still to be replaced. */
+  readonly outdated: number;
+}
+
 export interface JobStatus {
   readonly summary: JobSummary;
   readonly record: JobRecord;
   readonly allocations: readonly AllocationStatus[];
   readonly outcomes: readonly Outcome[];
+  /** How far its update is; absent from older monitors. */
+  readonly rollout?: RolloutStatus;
   /** Hosts that hold allocations of the job and do not report; absent from older monitors. */
   readonly silentHosts?: readonly SilentHost[];
 }

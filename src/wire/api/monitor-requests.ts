@@ -1,8 +1,9 @@
 import { z } from 'zod';
 import { whole } from '../codec/codec.ts';
-import { TEXT_BYTES_MAX } from '../values/bounds.ts';
-import { plainText, readBody } from './api.ts';
-import type { EligibilityRequest } from './monitor-api.ts';
+import { COUNT_MAX, TEXT_BYTES_MAX } from '../values/bounds.ts';
+import { id, plainText, readBody } from './api.ts';
+import type { EligibilityRequest, RolloutRequest, ScaleRequest, UndoRequest } from './monitor-api.ts';
+import { ROLLOUT_ACTS } from './monitor-api.ts';
 
 /** A year: a drain that takes longer is a cordon. */
 const DRAIN_MS_MAX = 365 * 24 * 3_600_000;
@@ -21,4 +22,26 @@ export function readEligibilityRequest(body: unknown): EligibilityRequest {
 /** Why somebody does something, from the query. @throws ProblemError 400 */
 export function readReason(text: unknown): string {
   return readBody(plainText(TEXT_BYTES_MAX), text);
+}
+
+const rolloutRequest: z.ZodType<RolloutRequest> = z.strictObject({ act: z.enum(ROLLOUT_ACTS) });
+const undoRequest: z.ZodType<UndoRequest> = z.strictObject({ version: z.exactOptional(whole.min(1)) });
+const scaleRequest: z.ZodType<ScaleRequest> = z.strictObject({
+  group: z.exactOptional(id),
+  count: z.int().min(1).max(COUNT_MAX),
+});
+
+/** @throws ProblemError 400 with the place that is wrong */
+export function readRolloutRequest(body: unknown): RolloutRequest {
+  return readBody(rolloutRequest, body);
+}
+
+/** @throws ProblemError 400 with the place that is wrong */
+export function readUndoRequest(body: unknown): UndoRequest {
+  return readBody(undoRequest, body ?? {});
+}
+
+/** @throws ProblemError 400 with the place that is wrong */
+export function readScaleRequest(body: unknown): ScaleRequest {
+  return readBody(scaleRequest, body);
 }

@@ -9,6 +9,7 @@ import type {
   Task,
   TaskDriverName,
   TaskLimits,
+  UpdatePolicy,
 } from '../../core/cell/job.ts';
 import type { GpuRequest, Resources } from '../../core/cell/resources.ts';
 import { GPU_MILLI_PER_DEVICE, NO_SCALARS } from '../../core/cell/resources.ts';
@@ -101,8 +102,21 @@ function buildGroup(
     deadlineMs: file.deadline ?? null,
     ...(file.disconnect === undefined ? {} : { stopAfterDisconnectMs: file.disconnect.stopAfter }),
     ...(file.update?.minHealthy === undefined ? {} : { minHealthyMs: file.update.minHealthy }),
+    ...buildUpdate(file.update),
     waitMaxMs: file.waitMax ?? null,
   };
+}
+
+/** What is not written stays open: its default may be another one in a later version. */
+function buildUpdate(file: GroupFile['update']): Pick<Group, 'update'> {
+  if (file === undefined) return {};
+  const { healthyDeadline, progressDeadline, minHealthy: _other, ...same } = file;
+  const update: UpdatePolicy = {
+    ...Object.fromEntries(Object.entries(same).filter(([, value]) => value !== undefined)),
+    ...(healthyDeadline === undefined ? {} : { healthyDeadlineMs: healthyDeadline }),
+    ...(progressDeadline === undefined ? {} : { progressDeadlineMs: progressDeadline }),
+  };
+  return Object.keys(update).length === 0 ? {} : { update };
 }
 
 /** Constraints on hosts that have the tasks' drivers and allow what they ask, unless the author wrote them. */

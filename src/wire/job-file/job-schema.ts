@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { JOB_TYPES, SCHEDULER_KINDS, TASK_DRIVERS } from '../../core/cell/job.ts';
+import { JOB_TYPES, SCHEDULER_KINDS, TASK_DRIVERS, UPDATE_STRATEGIES } from '../../core/cell/job.ts';
 import * as bounds from '../values/bounds.ts';
 import { readAttribute, readExpression } from './expression.ts';
 import { duration, mapOf, name, optional, refuse, text, whole, written } from '../values/values.ts';
@@ -128,8 +128,38 @@ export const groupFields = {
         'How long an allocation must run without a restart until the next is replaced. Default 10s.',
         '10s',
       ),
+      parallelism: optional(
+        whole(1, bounds.COUNT_MAX),
+        'How many may be replaced at once, by an update or a drain. Default 1.',
+        2,
+      ),
+      strategy: optional(
+        z.enum(UPDATE_STRATEGIES),
+        'stop-first: in the old one’s place. start-first: beside it, in a slot beyond count. Default stop-first.',
+        'start-first',
+      ),
+      healthyDeadline: optional(
+        duration('more'),
+        'How long a new allocation may take until it is up. Default 5m.',
+        '5m',
+      ),
+      progressDeadline: optional(
+        duration('more'),
+        'How long nothing may come of an update. Default 10m.',
+        '10m',
+      ),
+      canary: optional(
+        whole(1, bounds.COUNT_MAX),
+        'So many of the new version run beside the old ones first, until `moorage rollout promote`.',
+        1,
+      ),
+      autoPromote: optional(z.boolean(), 'Canaries that are up need nobody’s word. Default false.'),
+      autoRevert: optional(
+        z.boolean(),
+        'An update that fails is undone: the last good version is submitted again. Default false.',
+      ),
     }),
-    'How a new version takes the place of the old one: one allocation at a time.',
+    'How a new version takes the place of the old one.',
   ),
   waitMax: optional(
     duration('more'),

@@ -66,10 +66,18 @@ function groupToFile(group: Group, system: boolean): Record<string, unknown> {
     ...(group.stopAfterDisconnectMs === undefined
       ? {}
       : { disconnect: { stopAfter: formatDuration(group.stopAfterDisconnectMs) } }),
-    ...(group.minHealthyMs === undefined
-      ? {}
-      : { update: { minHealthy: formatDuration(group.minHealthyMs) } }),
+    ...unlessEmpty('update', updateToFile(group)),
     ...(group.waitMaxMs === null ? {} : { waitMax: formatDuration(group.waitMaxMs) }),
+  };
+}
+
+function updateToFile({ minHealthyMs, update = {} }: Group): Record<string, unknown> {
+  const { healthyDeadlineMs, progressDeadlineMs, ...same } = update;
+  return {
+    ...(minHealthyMs === undefined ? {} : { minHealthy: formatDuration(minHealthyMs) }),
+    ...same,
+    ...(healthyDeadlineMs === undefined ? {} : { healthyDeadline: formatDuration(healthyDeadlineMs) }),
+    ...(progressDeadlineMs === undefined ? {} : { progressDeadline: formatDuration(progressDeadlineMs) }),
   };
 }
 

@@ -1,4 +1,5 @@
 import { GROUP_SECRETS_MAX } from '../../core/access/secret.ts';
+import type { JobType } from '../../core/cell/job.ts';
 import { plainAttribute } from '../../core/host/attributes.ts';
 import { DEFAULT_RESOURCES, DEFAULT_TYPE } from './defaults.ts';
 import type { GroupFile, LongFile, TaskFile } from './job-schema.ts';
@@ -21,6 +22,7 @@ export function checkRules(file: LongFile): RuleFault[] {
     faults.push(...checkSpread(at, group));
     faults.push(...checkCounts(at, group), ...checkPorts(at, group), ...checkTasks(at, group));
     faults.push(...checkSecrets(at, group));
+    faults.push(...checkUpdate(at, group, type));
     for (const key of ['restart', 'reschedule'] as const) {
       const { delay, maxDelay } = group[key] ?? {};
       if (delay !== undefined && maxDelay !== undefined && maxDelay < delay)
@@ -38,6 +40,38 @@ function checkSystem(at: readonly string[], group: GroupFile): RuleFault[] {
     path: [...at, key],
     text: 'a system job has one allocation on every matching host; remove this field',
   }));
+}
+
+function checkUpdate(
+  at: readonly string[],
+  { update, count = 1, gang }: GroupFile,
+  type: JobType,
+): RuleFault[] {
+  if (update === undefined) return [];
+  const fault = (key: keyof typeof update, text: string): RuleFault[] =>
+    update[key] === undefined ? [] : [{ path: [...at, 'update', key], text }];
+  const beside = (text: string): RuleFault[] => [
+    ...fault('canary', text),
+    ...(update.strategy === 'start-first' ? fault('strategy', text) : []),
+  ];
+  const { canary = 0, healthyDeadline, progressDeadline, autoPromote } = update;
+  return [
+    ...(type === 'system'
+      ? beside('a system job has one allocation on every matching host, and no room beside it')
+      : []),
+    ...(type === 'batch' ? beside('a batch job is not updated one by one; remove this field') : []),
+    ...(gang === true ? beside('a gang starts whole; remove this field, or gang') : []),
+    ...(canary > count ? fault('canary', `more than count, which is ${String(count)}`) : []),
+    ...(autoPromote !== undefined && canary === 0
+      ? fault('autoPromote', 'needs canary: there is nothing to promote')
+      : []),
+    ...(healthyDeadline !== undefined && progressDeadline !== undefined && progressDeadline < healthyDeadline
+      ? fault('progressDeadline', 'must not be less than healthyDeadline')
+      : []),
+    ...(healthyDeadline !== undefined && (update.minHealthy ?? 0) >= healthyDeadline
+      ? fault('healthyDeadline', 'must be more than minHealthy, or nothing is ever up in time')
+      : []),
+  ];
 }
 
 function checkSpread(at: readonly string[], { spread = [] }: GroupFile): RuleFault[] {

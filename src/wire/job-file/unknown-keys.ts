@@ -9,6 +9,10 @@ const SYNONYMS: Readonly<Record<string, string>> = {
   scale: 'count',
   completions: 'count',
   maxparallel: 'parallelism',
+  maxsurge: 'strategy',
+  maxunavailable: 'parallelism',
+  rollingupdate: 'update',
+  minhealthytime: 'minHealthy',
   backofflimit: 'restart',
   retries: 'restart',
   restartpolicy: 'restart',
@@ -81,8 +85,6 @@ const UNSUPPORTED: Readonly<Record<string, string>> = {
   cron: 'start it from cron with `moorage run FILE`',
   dependsOn: 'run the second file when `moorage wait` has seen the first end',
   secrets: 'give the task a file that only the host can read',
-  maxSurge: 'an update stops one allocation before it starts the next',
-  canary: 'an update replaces one allocation at a time, and stops when one does not stay up',
 };
 
 type Level = 'job' | 'group' | 'task';

@@ -8,6 +8,7 @@ import {
   TASK_DRIVERS,
   TASK_NETWORKS,
   TASK_USERS,
+  UPDATE_STRATEGIES,
 } from '../../core/cell/job.ts';
 import type { Codec } from '../wire.ts';
 import { counts, resources, schemaCodec, whole } from '../codec/codec.ts';
@@ -98,6 +99,17 @@ const group = z.looseObject({
   deadlineMs: whole.nullable(),
   stopAfterDisconnectMs: z.exactOptional(whole),
   minHealthyMs: z.exactOptional(whole),
+  update: z.exactOptional(
+    z.looseObject({
+      parallelism: z.exactOptional(whole),
+      strategy: z.exactOptional(z.enum(UPDATE_STRATEGIES)),
+      healthyDeadlineMs: z.exactOptional(whole),
+      progressDeadlineMs: z.exactOptional(whole),
+      canary: z.exactOptional(whole),
+      autoPromote: z.exactOptional(z.boolean()),
+      autoRevert: z.exactOptional(z.boolean()),
+    }),
+  ),
   waitMaxMs: whole.nullable(),
 });
 
@@ -109,6 +121,7 @@ const job: z.ZodType<Job> = z.looseObject({
   scheduler: z.enum([...SCHEDULER_KINDS, 'auto']),
   labels: z.record(z.string(), z.string()),
   groups: z.record(z.string(), group),
+  restartedAtMs: z.exactOptional(whole),
   oneOff: z.boolean(),
 });
 
@@ -117,6 +130,14 @@ export const jobRecordSchema = z.looseObject({
   version: whole.min(1),
   desired: z.enum(['run', 'stop']),
   submittedAtMs: whole,
+  rollout: z.exactOptional(
+    z.looseObject({
+      paused: z.exactOptional(z.literal(true)),
+      promoted: z.exactOptional(z.literal(true)),
+      atMs: whole,
+    }),
+  ),
+  restores: z.exactOptional(whole),
   deleted: z.exactOptional(z.literal(true)),
   traceparent: z.exactOptional(z.string()),
 });

@@ -20,6 +20,8 @@ import type { Intent } from '../../core/cell/intent.ts';
 import { INTENT_STATES } from '../../core/cell/intent.ts';
 import type { CoveredNamespace, GrantBatch } from '../../core/quota/grant.ts';
 import type { Quota, Switches } from '../../core/quota/quota.ts';
+import type { RolloutRecord } from '../../core/cell/rollout.ts';
+import { ROLLOUT_STATES } from '../../core/cell/rollout.ts';
 import type { Owner, RoleRecord } from '../../core/cell/cell.ts';
 import { ROLE_KINDS } from '../../core/cell/cell.ts';
 import type { Pool, SharedResource } from '../../core/quota/shared-resource.ts';
@@ -93,6 +95,14 @@ export const outcomeCodec = schemaCodec<Outcome>(
     startedAtMs: z.exactOptional(whole),
     endedAtMs: whole,
     restarts: whole,
+  }),
+);
+
+export const rolloutCodec = schemaCodec<RolloutRecord>(
+  'rollout',
+  z.looseObject({
+    ...{ version: whole, state: z.enum(ROLLOUT_STATES), sinceMs: whole, reason: z.string() },
+    good: z.exactOptional(whole),
   }),
 );
 

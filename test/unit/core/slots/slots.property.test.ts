@@ -37,6 +37,7 @@ class SlotModel {
       live: this.live,
       outcomes: this.outcomes,
       versions: this.versions,
+      rollout: null,
       hostCondition: (host) => ({ state: this.lost.has(host) ? 'lost' : 'ready', drainDeadlineMs: null }),
       hostOf: () => undefined,
       upForMs: () => Infinity,

@@ -65,6 +65,7 @@ function view(job: Job, part: Partial<JobView> = {}): JobView {
     live: [],
     outcomes: [],
     versions: new Map([[1, job]]),
+    rollout: null,
     hostCondition: () => ({ state: 'ready', drainDeadlineMs: null }),
     hostOf: () => undefined,
     upForMs: () => Infinity,
@@ -204,7 +205,7 @@ describe('slots', () => {
     expect(young).toMatchObject({ stops: [], nextAtMs: 13_000 });
     expect(young.rollouts).toEqual([
       {
-        ...{ group: 'foo', version: 2, outdated: 2 },
+        ...{ group: 'foo', version: 2, outdated: 2, failed: false },
         waitsFor: 'foo[0] has run for 2 s and must run for 5 s without a restart',
       },
     ]);
@@ -213,7 +214,8 @@ describe('slots', () => {
     // Between two tries it is `running`, with the exit of the last one.
     const tasks = { foo: { state: 'running', exit: { code: 1 }, restarts: 2 } } as const;
     const loops = { allocation: fresh, report: report(fresh, { restarts: 2, tasks }) };
-    expect(todo(loops, 60_000)).toMatchObject({ stops: [], nextAtMs: null });
+    // Its deadline.
+    expect(todo(loops, 60_000)).toMatchObject({ stops: [], nextAtMs: 300_000 });
     expect(todo(loops, 60_000).rollouts[0]?.waitsFor).toBe(
       'foo[0] was restarted 2 times, the last time after exit code 1; it must run for 5 s without a restart',
     );

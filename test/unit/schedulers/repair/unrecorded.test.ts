@@ -84,7 +84,14 @@ class Restored {
 
   takeUp(part: Partial<StoredJob> = {}): Promise<readonly LiveAllocation[] | null> {
     const stored: StoredJob = {
-      ...{ intents: [], intentsRevision: 0, allocations: [], outcomes: [], versions: new Map() },
+      ...{
+        intents: [],
+        intentsRevision: 0,
+        allocations: [],
+        outcomes: [],
+        rollout: null,
+        versions: new Map(),
+      },
       ...{ unreadable: null, ...part },
     };
     return this.#unrecorded().takeUp(this.job, stored);

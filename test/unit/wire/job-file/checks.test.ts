@@ -45,3 +45,36 @@ describe('checks of a job file', () => {
     expect(faultOf({ web: { file: 'x', port: 'http' } })).toMatch(/only a check with http has a port/);
   });
 });
+
+describe('the update policy of a job file', () => {
+  it('comes back from a printed job and from its record, and nothing is filled in', () => {
+    const update = { minHealthy: '2s', parallelism: 2, strategy: 'start-first', canary: 1, autoRevert: true };
+    const more = { healthyDeadline: '1m', progressDeadline: '2m', autoPromote: true };
+    const reading = parseJobObject({ ...JOB, count: 3, update: { ...update, ...more } });
+    if (!reading.ok) throw new Error(JSON.stringify(reading.problems));
+    const { job } = reading;
+    expect(job.groups['web']?.update).toEqual({
+      ...{ parallelism: 2, strategy: 'start-first', canary: 1, autoPromote: true, autoRevert: true },
+      ...{ healthyDeadlineMs: 60_000, progressDeadlineMs: 120_000 },
+    });
+    expect(parseJobObject(jobToFile(job))).toMatchObject({ ok: true, job });
+    const record = { job, version: 1, desired: 'run' as const, submittedAtMs: 0 };
+    expect(jobCodec.decode(jobCodec.encode(record))).toEqual(record);
+    const plain = parseJobObject(JOB);
+    expect(plain.ok && plain.job.groups['web']).not.toHaveProperty('update');
+  });
+
+  it('contradictions are refused with the reason', () => {
+    const of = (update: object, more: object = {}) => faultOf({}, { update, ...more });
+    expect(of({ canary: 4 }, { count: 3 })).toMatch(/update\.canary: more than count, which is 3/);
+    expect(of({ autoPromote: true })).toMatch(/autoPromote: needs canary/);
+    expect(of({ minHealthy: '1m', healthyDeadline: '30s' })).toMatch(/must be more than minHealthy/);
+    expect(of({ healthyDeadline: '5m', progressDeadline: '1m' })).toMatch(
+      /must not be less than healthyDeadline/,
+    );
+    expect(of({ strategy: 'start-first' }, { gang: true })).toMatch(/a gang starts whole/);
+    expect(of({ canary: 1 }, { type: 'batch' })).toMatch(/a batch job is not updated one by one/);
+    expect(of({ strategy: 'blue-green' })).toMatch(/update\.strategy/);
+    expect(of({ parallelism: 0 })).toMatch(/update\.parallelism/);
+  });
+});

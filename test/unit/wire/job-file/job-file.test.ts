@@ -361,7 +361,7 @@ describe('what is refused, and where', () => {
     expect(problemsOf(text)).toEqual(problems);
   });
 
-  test.each(['canary', 'replaceAfter', 'ttlAfterFinished', 'success'])(
+  test.each(['volumes', 'replaceAfter', 'ttlAfterFinished', 'success'])(
     '%s is planned, and said to be',
     (key) => {
       const [problem] = problemsOf(`name: a\ncommand: [x]\n${key}: {}\n`);

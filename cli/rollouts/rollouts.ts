@@ -1,0 +1,71 @@
+/**
+ * Verbs about the versions of a job and its updates:
+ *
+ * - `steer.ts`: how far an update is; pauses, resumes and promotes it
+ * - `renew.ts`: makes a new version of an old one, of another count, or of the same to restart it; follows it like `run`
+ * - `history.ts`: the versions that are kept; `diff.ts`: how a job file differs from what is there
+ */
+import type { Command } from 'commander';
+import type { GlobalOptions } from '../command/context.ts';
+import type { ProgramInput } from '../command/command.ts';
+import { cellVerb, wholeNumber } from '../command/command.ts';
+import type { FollowOptions } from './renew.ts';
+
+/** As in a job file. */
+const COUNT_MAX = 100_000;
+/** Versions count submissions of one job. */
+const VERSION_MAX = 999_999_999;
+
+type Renewing = GlobalOptions & FollowOptions;
+
+export function addRolloutVerbs(program: Command, { run }: ProgramInput): void {
+  const rollout = program
+    .command('rollout')
+    .description('how far an update of a job is, and what to do with it');
+  cellVerb(rollout, 'status <job>', 'how far it is, and what it waits for').action(
+    (job: string, options: GlobalOptions) =>
+      run(options, async (context) => (await import('./steer.ts')).rolloutStatus(context, job)),
+  );
+  for (const [act, description] of [
+    ['pause', 'replace nothing more until it is resumed'],
+    ['resume', 'go on with a paused update'],
+    ['promote', 'the canaries will do: replace the rest'],
+  ] as const)
+    cellVerb(rollout, `${act} <job>`, description).action((job: string, options: GlobalOptions) =>
+      run(options, async (context) => (await import('./steer.ts')).steer(context, job, act)),
+    );
+  renewing(cellVerb(rollout, 'undo <job>', 'back to the last good version, or the one before'))
+    .option('--to <version>', 'this version', wholeNumber(1, VERSION_MAX))
+    .action((job: string, options: Renewing & { to?: number }) =>
+      run(options, async (context) => (await import('./renew.ts')).undo(context, job, options)),
+    );
+  cellVerb(program, 'history <job>', 'the versions of a job that are kept').action(
+    (job: string, options: GlobalOptions) =>
+      run(options, async (context) => (await import('./history.ts')).history(context, job)),
+  );
+  cellVerb(program, 'diff <file>', 'how a job file differs from the job that is there; 1 when it does')
+    .option('--version <n>', 'from this version', wholeNumber(1, VERSION_MAX))
+    .action((file: string, options: GlobalOptions & { version?: number }) =>
+      run(options, async (context) =>
+        (await import('./diff.ts')).diff(context, file, options.version ?? null),
+      ),
+    );
+  renewing(cellVerb(program, 'scale <job> <count>', 'another number of allocations; restarts none'))
+    .option('--group <name>', 'of a job with several groups')
+    .action((job: string, count: string, options: Renewing & { group?: string }) =>
+      run(options, async (context) => {
+        const wanted = wholeNumber(1, COUNT_MAX)(count);
+        return (await import('./renew.ts')).scale(context, job, wanted, options);
+      }),
+    );
+  renewing(cellVerb(program, 'restart <job>', 'restart a service, one allocation after the other')).action(
+    (job: string, options: Renewing) =>
+      run(options, async (context) => (await import('./renew.ts')).restart(context, job, options)),
+  );
+}
+
+function renewing(verb: Command): Command {
+  return verb
+    .option('-d, --detach', 'return at once', false)
+    .option('--timeout <time>', 'give up following after this time');
+}
