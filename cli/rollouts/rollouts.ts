@@ -9,6 +9,7 @@ import type { Command } from 'commander';
 import type { GlobalOptions } from '../command/context.ts';
 import type { ProgramInput } from '../command/command.ts';
 import { cellVerb, wholeNumber } from '../command/command.ts';
+import { usageError } from '../command/exit.ts';
 import type { FollowOptions } from './renew.ts';
 
 /** As in a job file. */
@@ -54,7 +55,12 @@ export function addRolloutVerbs(program: Command, { run }: ProgramInput): void {
     .option('--group <name>', 'of a job with several groups')
     .action((job: string, count: string, options: Renewing & { group?: string }) =>
       run(options, async (context) => {
-        const wanted = wholeNumber(1, COUNT_MAX)(count);
+        const wanted = Number(count);
+        if (!/^\d{1,6}$/.test(count) || wanted < 1 || wanted > COUNT_MAX)
+          throw usageError(
+            `${count} is no count: a whole number from 1 to ${String(COUNT_MAX)}`,
+            `moorage scale ${job} 3`,
+          );
         return (await import('./renew.ts')).scale(context, job, wanted, options);
       }),
     );

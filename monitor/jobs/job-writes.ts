@@ -35,6 +35,8 @@ interface RenewOptions extends SubmitOptions {
   readonly restores?: number;
   /** What was said of the update under way is still meant. */
   readonly keepsWish?: boolean;
+  /** It ran before: no canary has to show that it does. */
+  readonly isKnown?: boolean;
 }
 
 /** Submits and stops jobs: each a compare-and-swap on the job's key. */
@@ -65,7 +67,7 @@ export class JobWrites {
   /** All that runs is replaced in turn by the same again. @throws ProblemError 404 */
   restart(namespace: string, name: string): Promise<Written<SubmitAnswer>> {
     const restartedAtMs = this.#deps.clock.nowMs();
-    return this.#renew({ namespace, name }, { ifMatch: null }, (known) => {
+    return this.#renew({ namespace, name }, { ifMatch: null, isKnown: true }, (known) => {
       const { job } = known?.record ?? absent(namespace, name);
       if (job.type === 'batch')
         throw refuse(409, 'not-a-service', `${name} is a batch job: it runs once`, {
@@ -90,7 +92,7 @@ export class JobWrites {
       throw refuse(404, 'no-such-version', `version ${String(to)} of ${name} is not kept`, {
         hint: `moorage history ${name}`,
       });
-    return this.#renew({ namespace, name }, { ifMatch: from, restores: to }, (known) => {
+    return this.#renew({ namespace, name }, { ifMatch: from, restores: to, isKnown: true }, (known) => {
       if (known === null) return absent(namespace, name);
       return sinceRestart(then.record.job, known);
     });
@@ -177,6 +179,7 @@ export class JobWrites {
       desired: 'run',
       submittedAtMs: this.#deps.clock.nowMs(),
       ...(rollout === undefined || options.keepsWish !== true ? {} : { rollout }),
+      ...(options.isKnown === true ? { rollout: { promoted: true, atMs: this.#deps.clock.nowMs() } } : {}),
       ...(options.restores === undefined ? {} : { restores: options.restores }),
       ...(options.traceparent === undefined ? {} : { traceparent: options.traceparent }),
     };

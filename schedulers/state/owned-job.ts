@@ -36,6 +36,10 @@ export class Entry {
   /** Its release failed, or was put off: its host is asked for it again when the job has been read. */
   needsVerify = false;
 
+  get isUnverified(): boolean {
+    return this.stage === 'verify' && this.report === null;
+  }
+
   constructor(allocation: Allocation, revision: number, stage: Stage) {
     this.allocation = allocation;
     this.revision = revision;

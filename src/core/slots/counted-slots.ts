@@ -193,7 +193,7 @@ export function holdIn(
  * Stops allocations of an old version, on a lost host, on one where the group may no longer run, or on a draining one. One on
  * a lost host is replaced at once. The others of a service are stopped in turn, what does not serve first: no more at once
  * than the group's parallelism, and each slot that is not up counts for one. For a newer version nothing is stopped while the
- * update is paused, has failed, or waits for a promotion. What does not run is stopped at once.
+ * update is paused, has failed, or waits for a promotion. What does not run is stopped at once, unless nobody knows that yet.
  */
 export function replaceDisplaced(
   view: JobView,
@@ -215,7 +215,8 @@ export function replaceDisplaced(
   const inTurn: Displaced[] = [];
   for (const one of displaced.values()) {
     if (one.byVersion && gate.why !== null) continue;
-    if (one.atOnce || !runsForEver || !isRunning(one.live)) draft.stops.push(one.stop);
+    const isIdle = !isRunning(one.live) && one.live.isUnverified !== true;
+    if (one.atOnce || !runsForEver || isIdle) draft.stops.push(one.stop);
     else inTurn.push(one);
   }
   const isDown = ({ live }: Displaced): boolean => live.report === null || !isUp(live.report);

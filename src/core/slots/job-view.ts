@@ -28,6 +28,8 @@ export interface JobView {
 export interface LiveAllocation {
   readonly allocation: Allocation;
   readonly report: AllocationReport | null;
+  /** Taken over from another owner, and its host has not said yet what became of it: it may well run. */
+  readonly isUnverified?: boolean;
 }
 
 export interface HostCondition {

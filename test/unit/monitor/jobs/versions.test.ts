@@ -60,7 +60,7 @@ describe('versions of a job through a monitor', () => {
     for (let i = 0; i < 20; i++) await world.clock.advance(100);
     expect((await job())?.version).toBe(2);
     expect((await call('POST', `${PATH}/undo`)).body).toMatchObject({ version: 3, changed: true });
-    expect(await job()).toMatchObject({ version: 3, restores: 1 });
+    expect(await job()).toMatchObject({ version: 3, restores: 1, rollout: { promoted: true } });
     expect((await call('POST', `${PATH}/undo`, { version: 9 })).body).toMatchObject({
       code: 'no-such-version',
     });
