@@ -1,12 +1,13 @@
 import type { MonitorClient } from '../../src/clients/monitor-client.ts';
 import type { JobRef } from '../../src/clients/monitor-paths.ts';
 import { jobToFile } from '../../src/wire/job-file/job-file.ts';
+import { updatePolicyOf } from '../../src/core/slots/update-policy.ts';
 import { restartsText } from '../../src/core/slots/restarts.ts';
 import type { JobStatus, JobSummary } from '../../src/wire/api/monitor-api.ts';
 import type { Context } from '../command/context.ts';
 import { EXIT } from '../command/exit.ts';
 import { printAnswer } from '../output/output.ts';
-import { clockTime } from '../output/words.ts';
+import { clockTime, duration } from '../output/words.ts';
 import { followLogs } from '../tasks/logs.ts';
 import { readTimeout } from './timeout.ts';
 import { UpWatch } from './up-watch.ts';
@@ -110,6 +111,7 @@ class Progress {
   readonly #timeoutMs: number | null;
   readonly #isRun: boolean;
   readonly #version: number | null;
+  #startMs = 0;
   #printed = '';
   #why = '';
   readonly #upkeep = new UpWatch();
@@ -134,13 +136,13 @@ class Progress {
 
   async untilSettled(signal: AbortSignal): Promise<number> {
     const { terminal } = this.#context;
-    const startMs = terminal.nowMs();
+    this.#startMs = terminal.nowMs();
     for (;;) {
       const status = await this.#api.status(this.#name);
       this.#printState(status.summary);
       const code = settled(status) ?? this.#upCode(status);
       if (code !== null) return this.#end(status, code);
-      const waitedMs = terminal.nowMs() - startMs;
+      const waitedMs = terminal.nowMs() - this.#startMs;
       const { placed, desired, complete, failed } = status.summary.counts;
       const isWaiting = placed + complete + failed < desired || isUpdating(status);
       if (waitedMs > WHY_AFTER_MS && isWaiting) await this.#printWhy();
@@ -158,7 +160,20 @@ class Progress {
     if (rolled !== undefined) return rolled;
     const { upMs, restarts } = this.#upkeep.look(summary, allocations, this.#context.terminal.nowMs());
     if (restarts >= LOOP_RESTARTS) return EXIT.workloadFailed;
+    if (this.#isLate(status)) return EXIT.workloadFailed;
     return upMs !== null && upMs >= UP_MS ? EXIT.ok : null;
+  }
+
+  /** Of what nobody watches as an update: is all of it placed, and still not ready after the time that its policy gives it? */
+  #isLate({ summary, record }: JobStatus): boolean {
+    const { placed, desired, running, ready = running } = summary.counts;
+    if (placed < desired || ready >= desired) return false;
+    const groups = Object.values(record.job.groups);
+    const deadlineMs = Math.max(...groups.map((group) => updatePolicyOf(group).healthyDeadlineMs));
+    if (this.#context.terminal.nowMs() - this.#startMs < deadlineMs) return false;
+    const time = duration(deadlineMs);
+    printTimed(this.#context, `not up within ${time}; it goes on trying`);
+    return true;
   }
 
   /** By what the job's owner says of the update; null: it is under way. Undefined: none is watched. */

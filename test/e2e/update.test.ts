@@ -140,6 +140,11 @@ describe('a new version of a service', () => {
     expect((await moorage('rollout', 'undo', 'roll', '--to', '3', '-d')).stdout).toBe(
       'roll is version 7 now\n',
     );
+
+    const late = { name: 'late', script: 'sleep 1000', checks };
+    writeFileSync(file, JSON.stringify({ ...late, update: { minHealthy: '0s', healthyDeadline: '1s' } }));
+    const never = await moorage('run', file);
+    expect([never.code, never.stderr]).toEqual([1, expect.stringContaining('not up within 1s')]);
   });
 
   it('a change of labels or constraints that all still meet restarts nothing', async () => {

@@ -88,10 +88,8 @@ export function gateOf(view: JobView, group: Group, sight: RolloutSight, draft: 
   if (waits) return { why: held, failed: false };
   if (autoPromote) return { why: null, failed: false };
   const name = record.job.name;
-  return {
-    why: `${String(canary)} canary is up; go on with: moorage rollout promote ${name}`,
-    failed: false,
-  };
+  const up = canary === 1 ? 'the canary is up' : `${String(canary)} canaries are up`;
+  return { why: `${up}; go on with: moorage rollout promote ${name}`, failed: false };
 }
 
 function isPromoted({ record }: JobView): boolean {
