@@ -42,7 +42,7 @@ describe.skipIf(shim === null)('health checks of a real task', () => {
   let agent: AgentChild;
   beforeAll(async () => {
     folder = stateFolder();
-    agent = await startAgentChild(folder.path, shim ?? '');
+    agent = await startAgentChild(folder.path, shim ?? '', { stopTasksOnExit: true });
   });
   afterAll(async () => {
     await agent.end('SIGTERM');
@@ -57,7 +57,7 @@ describe.skipIf(shim === null)('health checks of a real task', () => {
     const task = someTask({ command: [process.execPath, '-e', SERVER], checks: CHECKS });
     const order = someStart({ tasks: [task], allocation: { ports: { http: PORT } } });
     const { id } = order.allocation;
-    await client.start(agent.address, order);
+    expect(await client.start(agent.address, order)).toMatchObject({ kind: 'started' });
     const serving = await until(
       id,
       (report) =>
@@ -69,7 +69,7 @@ describe.skipIf(shim === null)('health checks of a real task', () => {
     await until(id, ({ tasks }) => tasks['main']?.ready === true);
 
     await agent.end('SIGKILL');
-    agent = await startAgentChild(folder.path, shim ?? '');
+    agent = await startAgentChild(folder.path, shim ?? '', { stopTasksOnExit: true });
     const adopted = await until(id, ({ tasks }) => tasks['main'] !== undefined);
     expect(adopted).toMatchObject({ state: 'running', restarts: 0 });
     expect(adopted.tasks['main']?.ready).toBe(true);
@@ -95,7 +95,7 @@ describe.skipIf(shim === null)('health checks of a real task', () => {
     });
     const order = someStart({ tasks: [task] });
     const { id } = order.allocation;
-    await client.start(agent.address, order);
+    expect(await client.start(agent.address, order)).toMatchObject({ kind: 'started' });
     const ended = await until(id, ({ released }) => released);
     expect(ended.state).toBe('failed');
     expect(ended.reason).toBe(
