@@ -8,6 +8,8 @@ import { hostKeyCertificate } from '../src/adapters/pki/host-key.ts';
 import { delegationSigner } from '../src/adapters/pki/delegations.ts';
 import { divideOpenFiles, openFilesLimit } from '../src/adapters/system/open-files.ts';
 import { sha256Hex } from '../src/adapters/system/digest.ts';
+import { builtFile } from '../src/adapters/system/package-files.ts';
+import { readPageFiles } from '../src/adapters/system/page-files.ts';
 import { systemClock, systemRandom } from '../src/adapters/system/system.ts';
 import { systemFailures } from '../src/adapters/system/fail-points.ts';
 import { promMetrics } from '../src/adapters/telemetry/metrics.ts';
@@ -84,6 +86,7 @@ export async function runMonitor(options: MonitorOptions): Promise<RunningMonito
     metrics,
     hostsMax,
     digest: sha256Hex,
+    page: readPageFiles(builtFile('page')),
     ...(lostAfterMs === undefined ? {} : { lostAfterMs }),
     ...(massLossWaitMs === undefined ? {} : { massLossWaitMs }),
     ...(silenceMs === undefined ? {} : { silenceMs }),

@@ -24,6 +24,7 @@ import { LedgerBook } from '../src/core/commit/ledger-book.ts';
 import type { AllocationReport } from '../src/core/host/report.ts';
 import type { Digest, SignDelegation } from '../src/ports/crypto.ts';
 import type { ChannelClient, HttpClient, HttpListener, HttpServer } from '../src/ports/http.ts';
+import type { PageFiles } from '../src/ports/page.ts';
 import type { StoreUpkeep } from '../src/ports/store-upkeep.ts';
 import type { RolePorts } from '../src/runtime/runtime.ts';
 import type { HostChange, HostFreshness } from '../src/runtime/reports/cell-view.ts';
@@ -33,6 +34,7 @@ import type { CellEvent, SubmitAnswer } from '../src/wire/api/monitor-api.ts';
 import { BulkWrites } from './jobs/bulk-writes.ts';
 import type { CellChange } from './view/view.ts';
 import { CellCopy } from './view/view.ts';
+import { isOfMonitor } from './view/monitors.ts';
 import { eventOfChange, eventOfScheduler } from './events/cell-events.ts';
 import type { LazyEvent } from './events/events.ts';
 import { EventLog } from './events/events.ts';
@@ -93,6 +95,8 @@ export interface MonitorDeps extends Omit<RolePorts, 'keys'> {
   /** So many hosts have a report stream; the others count as silent. Default: no limit. */
   readonly hostsMax?: number;
   readonly reaper?: Partial<ReaperLimits>;
+  /** Absent: it serves no page. */
+  readonly page?: PageFiles;
   /** Absent: another program maintains the store's database. */
   readonly upkeep?: { readonly store: StoreUpkeep; readonly options: StoreKeeperOptions };
 }
@@ -166,6 +170,7 @@ export class Monitor {
         invitationIdOf(text) === null
           ? this.state.heldTokens.admit(text)
           : this.state.invitations.admit(text),
+      isKnownOrigin: (origin) => isOfMonitor(this.state.copy, origin),
       ...(channels === undefined ? {} : { channels: attachChannels(this.state, channels) }),
     });
     this.#listener = listener;
@@ -246,6 +251,7 @@ export class Monitor {
       hostKey: this.#deps.hostKey ?? (() => null),
       heldTokens: new HeldTokens(tokenDeps),
       invitations: new Invitations(tokenDeps),
+      page: this.#deps.page ?? new Map(),
       audit: new Audit({ store, keys, clock, random, log, self: id }),
     };
   }

@@ -1,13 +1,15 @@
 // Bundles the sources and their packages into dist/: each program that is started by its path is a file of the same name, and
 // what several of them, or several verbs, need lies in files that they share, so that each loads what it needs and no more.
-// The shim of tasks is compiled beside it. Types are checked apart (`npm run types`); `npm pack` adds the declarations of the
+// The page of the monitors is bundled for browsers, each of its files beside its compressed form. The shim of tasks is compiled beside it. Types are checked apart (`npm run types`); `npm pack` adds the declarations of the
 // package's entry (tsconfig.build.json).
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readdirSync, readFileSync, rmSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { gzipSync } from 'node:zlib';
 import { rolldown } from 'rolldown';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
@@ -97,12 +99,46 @@ function withEtcdMessages(code, id) {
 async function build() {
   const dir = join(root, 'dist');
   const shim = compileShim();
+  const page = buildPage(join(dir, 'page'));
   const outputs = await Promise.all([
     bundle({ entries: PRODUCT, dir, chunks: 'chunks' }),
     bundle({ entries: [...DEVELOPMENT, ...benches()], dir, chunks: 'chunks/development' }),
   ]);
-  await shim;
+  await Promise.all([shim, page]);
   removeOthers(dir, new Set(outputs.flat().map(({ fileName }) => fileName)));
+}
+
+/** The names of its files, but for the page itself, are those of what they hold, so that browsers may keep them for ever. */
+export async function buildPage(dir) {
+  const bundled = await rolldown({
+    cwd: root,
+    input: 'page/main.tsx',
+    platform: 'browser',
+    tsconfig: false,
+    transform: { target: 'es2023', jsx: { runtime: 'automatic', importSource: 'preact' } },
+  });
+  const { output } = await bundled.generate({ format: 'esm', minify: true, codeSplitting: false });
+  await bundled.close();
+  const source = (name) => readFileSync(join(root, 'page', name), 'utf8');
+  rmSync(dir, { recursive: true, force: true });
+  mkdirSync(dir, { recursive: true });
+  const write = (name, text) => {
+    writeFileSync(join(dir, name), text);
+    writeFileSync(join(dir, `${name}.gz`), gzipSync(text, { level: 9 }));
+  };
+  const named = {
+    'main.js': output[0].code,
+    'style.css': source('style.css'),
+    'icon.svg': source('icon.svg'),
+  };
+  let index = source('index.html');
+  for (const [name, text] of Object.entries(named)) {
+    const hash = createHash('sha256').update(text).digest('hex').slice(0, 12);
+    const hashed = name.replace('.', `-${hash}.`);
+    write(hashed, text);
+    index = index.replaceAll(`/page/${name}`, `/page/${hashed}`);
+  }
+  write('index.html', index);
 }
 
 async function compileShim() {
@@ -117,7 +153,8 @@ async function compileShim() {
 /** What an earlier build left: its parts have other names than those of this one. */
 function removeOthers(dir, written) {
   for (const file of readdirSync(dir, { recursive: true }))
-    if (/\.(js|js\.map|d\.ts|tsbuildinfo)$/.test(file) && !written.has(file)) rmSync(join(dir, file));
+    if (/\.(js|js\.map|d\.ts|tsbuildinfo)$/.test(file) && !file.startsWith('page/') && !written.has(file))
+      rmSync(join(dir, file));
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) await build();

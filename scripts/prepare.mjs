@@ -19,7 +19,7 @@ import { fileURLToPath } from 'node:url';
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const NODE_FLOOR = [20, 19];
 const LOCK_WAIT_MAX_MS = 180_000;
-const SOURCE_ROOMS = ['src', 'schedulers', 'host-agent', 'monitor', 'arbiter', 'cli', 'sim', 'bench'];
+const SOURCE_ROOMS = ['src', 'schedulers', 'host-agent', 'monitor', 'arbiter', 'cli', 'page', 'sim', 'bench'];
 
 /** Installs and builds what is missing or stale. `say` gets one line for each step that did something. */
 export function prepare(say = (line) => process.stderr.write(`${line}\n`)) {

@@ -3,7 +3,7 @@ import type { Context } from '../command/context.ts';
 import { EXIT } from '../command/exit.ts';
 import { printAnswer } from '../output/output.ts';
 import { formatTable } from '../output/table.ts';
-import { mebibytes, percent, plural } from '../output/words.ts';
+import { mebibytes, percent, plural } from '../../src/wire/values/words.ts';
 import { pauseLines } from './pause.ts';
 import { POOL_COLUMNS, poolRows } from './shared.ts';
 

@@ -9,7 +9,7 @@ import { usageError } from '../command/exit.ts';
 import { endWithReader } from '../command/reader-gone.ts';
 import { alarming, colouredName } from '../output/colour.ts';
 import { clean } from '../output/table.ts';
-import { clockTime } from '../output/words.ts';
+import { clockTime } from '../../src/wire/values/words.ts';
 
 export interface EventsOptions {
   readonly follow: boolean;

@@ -1,12 +1,13 @@
 import type { MonitorClient } from '../../src/clients/monitor-client.ts';
 import { isId } from '../../src/core/cell/ids.ts';
+import { leaving } from '../../src/core/host/leaving.ts';
 import type { EligibilityRequest } from '../../src/wire/api/monitor-api.ts';
 import { ProblemError } from '../../src/wire/api/problem.ts';
 import { readDuration } from '../../src/wire/values/units.ts';
 import type { Context } from '../command/context.ts';
 import { CliError, EXIT, usageError } from '../command/exit.ts';
 import { printAnswer } from '../output/output.ts';
-import { plural } from '../output/words.ts';
+import { plural } from '../../src/wire/values/words.ts';
 
 const STATES = { drain: 'draining', ready: 'ready', cordon: 'cordoned', lost: 'lost' } as const;
 export type HostVerb = keyof typeof STATES;
@@ -86,7 +87,6 @@ function readDeadline(text: string): number {
   throw usageError(`--deadline: ${reading.text}`, 'moorage host drain --help');
 }
 
-/** How each allocation would leave depends on the type of its job. */
 async function showWhatMoves(
   { terminal }: Context,
   api: MonitorClient,
@@ -109,16 +109,6 @@ async function showWhatMoves(
   }
   terminal.out(there.length === 0 ? `nothing runs on ${host}\n` : `nothing was done: this was a dry run\n`);
   return EXIT.ok;
-}
-
-function leaving(type: string, hasDeadline: boolean): string {
-  if (type === 'batch')
-    return hasDeadline
-      ? 'runs to its end, or to the deadline and then again elsewhere'
-      : 'runs to its end: there is no deadline';
-  return type === 'system'
-    ? 'is stopped, in its turn'
-    : 'is stopped, in its turn, and started anew on another host';
 }
 
 /**

@@ -3,7 +3,7 @@ import type { HostStatus } from '../../src/wire/api/monitor-api.ts';
 import type { Context } from '../command/context.ts';
 import { printList } from '../output/output.ts';
 import type { Column } from '../output/table.ts';
-import { ago, cores, duration, gpus, size, usedOf } from '../output/words.ts';
+import { ago, cores, duration, gpus, size, usedOf } from '../../src/wire/values/words.ts';
 
 export async function hosts(context: Context): Promise<number> {
   const { terminal } = context;

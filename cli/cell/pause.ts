@@ -5,7 +5,7 @@ import { readDuration } from '../../src/wire/values/units.ts';
 import type { Context } from '../command/context.ts';
 import { EXIT, usageError } from '../command/exit.ts';
 import { printAnswer } from '../output/output.ts';
-import { ago, duration } from '../output/words.ts';
+import { ago, duration } from '../../src/wire/values/words.ts';
 
 export interface PauseOptions {
   readonly reason: string;

@@ -6,7 +6,7 @@ import type { Context } from '../command/context.ts';
 import { EXIT, usageError } from '../command/exit.ts';
 import { printAnswer, printList } from '../output/output.ts';
 import type { Column } from '../output/table.ts';
-import { cores, gpus, size, usedOf } from '../output/words.ts';
+import { cores, gpus, size, usedOf } from '../../src/wire/values/words.ts';
 
 /** What namespaces may use, and what their allocations hold. */
 export async function quotas(context: Context): Promise<number> {

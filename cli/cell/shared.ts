@@ -3,7 +3,7 @@ import type { Context } from '../command/context.ts';
 import { EXIT, usageError } from '../command/exit.ts';
 import { printAnswer, printList } from '../output/output.ts';
 import type { Column } from '../output/table.ts';
-import { usedOf } from '../output/words.ts';
+import { usedOf } from '../../src/wire/values/words.ts';
 
 /** A pool with its resource. */
 export interface PoolRow extends PoolStatus {

@@ -6,7 +6,7 @@ import { withJob } from '../names/find-job.ts';
 import { checkedNamespace, shownName } from '../names/names.ts';
 import { printList } from '../output/output.ts';
 import type { Column } from '../output/table.ts';
-import { ago, exitText, gpuShares, portsText, resources } from '../output/words.ts';
+import { ago, exitText, gpuShares, portsText, resources } from '../../src/wire/values/words.ts';
 
 /** Jobs; with a name, that job's allocations. */
 export async function ps(

@@ -7,7 +7,7 @@ import type { JobStatus, JobSummary } from '../../src/wire/api/monitor-api.ts';
 import type { Context } from '../command/context.ts';
 import { EXIT } from '../command/exit.ts';
 import { printAnswer } from '../output/output.ts';
-import { clockTime, duration } from '../output/words.ts';
+import { clockTime, duration } from '../../src/wire/values/words.ts';
 import { followLogs } from '../tasks/logs.ts';
 import { readTimeout } from './timeout.ts';
 import { UpWatch } from './up-watch.ts';

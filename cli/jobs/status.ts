@@ -10,7 +10,7 @@ import { shownName } from '../names/names.ts';
 import { printAnswer, tableWidth } from '../output/output.ts';
 import type { Column } from '../output/table.ts';
 import { formatTable } from '../output/table.ts';
-import { ago, duration, exitText, plural } from '../output/words.ts';
+import { ago, duration, exitText, plural } from '../../src/wire/values/words.ts';
 import { withJob } from '../names/find-job.ts';
 import { allocationColumns, phaseText } from './ps.ts';
 

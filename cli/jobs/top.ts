@@ -5,7 +5,7 @@ import { withJob } from '../names/find-job.ts';
 import { checkedNamespace } from '../names/names.ts';
 import { printList } from '../output/output.ts';
 import type { Column } from '../output/table.ts';
-import { cores, size, usedOf } from '../output/words.ts';
+import { cores, size, usedOf } from '../../src/wire/values/words.ts';
 
 /** CPU is a rate: what was used between two readings this far apart. */
 const BETWEEN_MS = 1_000;

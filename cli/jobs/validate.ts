@@ -4,7 +4,7 @@ import { formatProblem, jobToFile, parseJobText } from '../../src/wire/job-file/
 import type { Context } from '../command/context.ts';
 import { CliError, EXIT } from '../command/exit.ts';
 import { printAnswer } from '../output/output.ts';
-import { plural } from '../output/words.ts';
+import { plural } from '../../src/wire/values/words.ts';
 import { readText } from '../command/read-text.ts';
 
 /** Checks job files; no cell is asked. */

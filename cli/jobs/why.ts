@@ -3,7 +3,7 @@ import type { HostRefusal, Why, WhyGroup } from '../../src/wire/api/scheduler-ap
 import type { Context } from '../command/context.ts';
 import { printAnswer, tableWidth } from '../output/output.ts';
 import { formatTable } from '../output/table.ts';
-import { cores, duration, gpus, plural, size } from '../output/words.ts';
+import { cores, duration, gpus, plural, size } from '../../src/wire/values/words.ts';
 import { withJob } from '../names/find-job.ts';
 
 /** Why a job is not where it should be: one line, then which check refused how many hosts, then host by host. */

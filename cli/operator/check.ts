@@ -18,7 +18,7 @@ import type { Context } from '../command/context.ts';
 import { CliError, EXIT } from '../command/exit.ts';
 import { printAnswer } from '../output/output.ts';
 import { formatTable } from '../output/table.ts';
-import { mebibytes, plural } from '../output/words.ts';
+import { mebibytes, plural } from '../../src/wire/values/words.ts';
 import type { NamedStore, StoreFlags } from './store-flags.ts';
 import { storeOf } from './store-flags.ts';
 

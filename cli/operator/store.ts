@@ -3,7 +3,7 @@ import { EtcdUpkeep } from '../../src/adapters/etcd/upkeep.ts';
 import { StoreError } from '../../src/ports/cell-store.ts';
 import type { Context } from '../command/context.ts';
 import { CliError, EXIT, usageError } from '../command/exit.ts';
-import { mebibytes } from '../output/words.ts';
+import { mebibytes } from '../../src/wire/values/words.ts';
 import { secureCellStore } from './secure.ts';
 import type { StoreFlags } from './store-flags.ts';
 import { storeOf } from './store-flags.ts';

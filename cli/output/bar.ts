@@ -1,5 +1,5 @@
 import type { Terminal } from '../command/terminal.ts';
-import { duration } from './words.ts';
+import { duration } from '../../src/wire/values/words.ts';
 
 const BAR_WIDTH = 24;
 /** A line that changes more often than this cannot be read. */

@@ -2,7 +2,6 @@
  * How a command prints its answer: in the form that `--output` asks for. JSON and YAML are the API's own answer, unchanged.
  *
  * - `table.ts` makes plain columns, and writes control characters as escapes.
- * - `words.ts` makes the short texts in cells: durations, sizes, shares, exit codes.
  * - `colour.ts` colours names and alarms on a terminal.
  * - `bar.ts` draws a progress bar on a terminal.
  */

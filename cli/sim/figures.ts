@@ -18,7 +18,7 @@ import type { NamedTask, Swept } from './sweep/sweep.ts';
 import { sweep } from './sweep/sweep.ts';
 import { keyOf } from './sweep/task.ts';
 import { alarming } from '../output/colour.ts';
-import { duration } from '../output/words.ts';
+import { duration } from '../../src/wire/values/words.ts';
 
 export interface OmegaOptions {
   readonly cell: readonly CellName[];

@@ -16,7 +16,7 @@ import { sweep } from './sweep/sweep.ts';
 import type { WorkloadOptions } from './workload/workload.ts';
 import { readWorkload } from './workload/workload.ts';
 import { printList } from '../output/output.ts';
-import { plural } from '../output/words.ts';
+import { plural } from '../../src/wire/values/words.ts';
 
 export interface SimRunOptions extends RunFlags, WorkloadOptions {
   readonly out: string;

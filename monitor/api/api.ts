@@ -11,6 +11,7 @@
  *   become hosts; `audit-routes.ts`: who did what
  * - `attach-routes.ts`: exec, signal and attach, passed on to the host
  * - `health-routes.ts`: liveness, readiness, metrics, version; `schema-routes.ts`: the schema of a job file
+ * - `page-routes.ts`: the page that people see
  *
  * What lies in namespaces that the caller does not see is left out, or absent: `sight.ts`.
  *
@@ -28,6 +29,7 @@ import { hostRoutes } from './host-routes.ts';
 import { jobRoutes } from './job-routes.ts';
 import type { MonitorState } from './monitor-state.ts';
 import { guarded } from './problems.ts';
+import { pageRoutes } from './page-routes.ts';
 import { pauseRoutes } from './pause-routes.ts';
 import { quotaRoutes } from './quota-routes.ts';
 import { rolloutRoutes } from './rollout-routes.ts';
@@ -58,7 +60,7 @@ export function monitorRoutes(state: MonitorState, keeper: StoreKeeper | null): 
     ...healthRoutes(state),
     ...schemaRoutes(),
   ];
-  return routes.map((plain) => {
+  const wrapped = routes.map((plain) => {
     const route = audited(state, plain);
     return {
       ...route,
@@ -70,4 +72,5 @@ export function monitorRoutes(state: MonitorState, keeper: StoreKeeper | null): 
       }),
     };
   });
+  return [...wrapped, ...pageRoutes(state)];
 }

@@ -5,6 +5,7 @@ import type { MonitorState } from './monitor-state.ts';
 import { caughtUp } from './requests.ts';
 import { removeShared, setShared, sharedList, sharedStatus } from '../limits/shared-resources.ts';
 import type { StoreKeeper } from '../store/store.ts';
+import { monitorsOf } from '../view/monitors.ts';
 
 /** @param keeper null: another program maintains the store */
 export function cellRoutes(state: MonitorState, keeper: StoreKeeper | null): Route[] {
@@ -33,6 +34,7 @@ async function cellStatus(state: MonitorState, keeper: StoreKeeper | null): Prom
     jobs: copy.jobs.size,
     store: (await keeper?.status(state.store)) ?? null,
     shared: sharedList(copy),
+    monitors: monitorsOf(copy),
   };
 }
 

@@ -1,5 +1,6 @@
 import type { HostClient } from '../../src/clients/host-client.ts';
 import type { ReportFollower } from '../../src/runtime/reports/reports.ts';
+import type { PageFiles } from '../../src/ports/page.ts';
 import type { Audit } from '../audit/audit.ts';
 import type { MonitorContext } from '../context.ts';
 import type { BulkWrites } from '../jobs/bulk-writes.ts';
@@ -48,4 +49,5 @@ export interface MonitorState extends MonitorContext {
   readonly invitations: Invitations;
   readonly audit: Audit;
   readonly hosts: HostClient;
+  readonly page: PageFiles;
 }

@@ -153,6 +153,8 @@ export interface ListenOptions {
   readonly channels?: readonly ChannelRoute[];
   /** Takes people with tokens, who have no certificate. Absent: a server with credentials wants a certificate of everybody. */
   readonly admit?: AdmitToken;
+  /** Whether pages of this origin may call, from browsers. Absent: those that come from this server may. */
+  readonly isKnownOrigin?: (origin: string) => boolean;
 }
 
 /** `unknown`: never made, ended, or revoked. `unsure`: whether it counts cannot be said now. */

@@ -4,7 +4,7 @@
  *
  * - Every role: `clock.ts`, `random.ts`, `telemetry.ts` (logs, metrics), `crypto.ts` (digests, tickets, delegations).
  * - The cell: `cell-store.ts`, and `store-upkeep.ts` for its size.
- * - Other processes: `http.ts` (calls, streams, channels, routes); `on-abort.ts` waits for a signal.
+ * - Other processes: `http.ts` (calls, streams, channels, routes); `on-abort.ts` waits for a signal; `page.ts`: files for browsers.
  * - A host's machine: `disk.ts`, `process.ts`, `cgroups.ts`, `commands.ts`, `artifacts.ts`, `probes.ts`,
  *   `names.ts`.
  */

@@ -1,6 +1,6 @@
 import type { PointResult } from '../../../sim/omega/point/result.ts';
 import { simulatedSeconds } from '../../../sim/omega/point/result.ts';
-import { duration, plural } from '../../output/words.ts';
+import { duration, plural } from '../../../src/wire/values/words.ts';
 import type { NamedTask, Swept } from '../sweep/sweep.ts';
 import { keyOf } from '../sweep/task.ts';
 

@@ -17,7 +17,7 @@ import { faultsOf, pathText, unknownOf } from '../../../src/wire/job-file/proble
 import type { Context } from '../../command/context.ts';
 import { CliError, EXIT, usageError } from '../../command/exit.ts';
 import { fileFault } from '../../command/file-fault.ts';
-import { plural } from '../../output/words.ts';
+import { plural } from '../../../src/wire/values/words.ts';
 import { mustBeWritable, writeText } from '../../command/write-text.ts';
 
 const FAULTS_HINT = 'a list of faults as moorage sim seeds --out leaves it for a failed run';

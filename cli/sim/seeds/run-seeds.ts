@@ -11,7 +11,7 @@ import type { Context } from '../../command/context.ts';
 import { EXIT, usageError } from '../../command/exit.ts';
 import { formatTable } from '../../output/table.ts';
 import { Bar } from '../../output/bar.ts';
-import { plural } from '../../output/words.ts';
+import { plural } from '../../../src/wire/values/words.ts';
 import { replayOf, themeOf } from './replay-seed.ts';
 
 export interface SimSeedsOptions {

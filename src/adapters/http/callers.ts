@@ -24,6 +24,11 @@ export type CallerOf = (request: IncomingMessage) => Admitted | Promise<Admitted
 
 const TRUSTED: Admitted = { peer: null };
 
+/** Who has not said who it is: it may use what is for anybody, and sees no namespace. */
+export const NOBODY: Admitted = {
+  peer: { role: 'person', id: 'nobody', name: 'nobody', scope: 'read', namespaces: [], endsAtMs: 0 },
+};
+
 export const anybody: CallerOf = () => TRUSTED;
 
 /**

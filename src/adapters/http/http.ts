@@ -1,5 +1,5 @@
 /**
- * The HTTP server of every role. A request passes: who calls (`callers.ts`), by its certificate or token → how much one caller
+ * The HTTP server of every role. A request passes: what browsers ask (`browsers.ts`) → who calls (`callers.ts`), by its certificate or token → how much one caller
  * may take (`caller-limits.ts`), limits on its size and time → the right of its route → `readOnlyJson` → its route → JSON, or a stream (`stream-reply.ts`); whatever fails is answered
  * with a problem (`problem-reply.ts`).
  *
@@ -17,7 +17,7 @@ import type {
   FastifyServerOptions as FastifyOptions,
 } from 'fastify';
 import fastify from 'fastify';
-import { assertRights, mayUse } from '../../core/access/access.ts';
+import { assertRights, isForAnybody, mayUse } from '../../core/access/access.ts';
 import { parseStrictJson } from '../../core/json/json.ts';
 import type {
   AdmitToken,
@@ -31,9 +31,10 @@ import type { Log } from '../../ports/telemetry.ts';
 import { ProblemError } from '../../wire/api/problem.ts';
 import type { Credentials } from '../pki/credentials.ts';
 import { serverTls } from '../pki/tls.ts';
+import { answerBrowsers } from './browsers.ts';
 import { CallerLimits, RETRY_AFTER_S } from './caller-limits.ts';
 import type { Admitted, CallerOf } from './callers.ts';
-import { anybody, certifiedCallers, cutAtEnd } from './callers.ts';
+import { anybody, certifiedCallers, cutAtEnd, NOBODY } from './callers.ts';
 import { takeChannels } from './channel-server.ts';
 import { PROBLEM_TYPE, problemOfError, problemOfStatus } from './problem-reply.ts';
 import { flatHeaders, flatQuery } from './request-values.ts';
@@ -120,7 +121,13 @@ function makeServer(routes: readonly Route[], listen: ListenOptions, options: Fa
   readOnlyJson(app);
   const callers = new WeakMap<FastifyRequest, Admitted>();
   const limits = new CallerLimits(Math.ceil(connectionsMax / 2), () => performance.now());
+  const forAnybody = new Set(routes.filter(({ right }) => isForAnybody(right)).map(({ path }) => path));
+  answerBrowsers(app, listen.isKnownOrigin);
   app.addHook('onRequest', async (request, reply) => {
+    if (forAnybody.has(request.routeOptions.url ?? '')) {
+      callers.set(request, NOBODY);
+      return;
+    }
     const admitted = await callerOf(request.raw);
     const leave = limits.enter(admitted.peer);
     if (typeof leave !== 'function') throw new ProblemError(leave);

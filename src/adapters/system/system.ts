@@ -1,7 +1,7 @@
 /**
  * The machine's own time and randomness. Beside them `digest.ts` has digests, `names.ts` resolves host names, `probes.ts` asks services whether they
  * answer, `fail-points.ts`
- * is what a real process does at a fail point, `package-files.ts` finds the files of this package, and `open-files.ts` divides
+ * is what a real process does at a fail point, `package-files.ts` finds the files of this package, `page-files.ts` reads those of the page, and `open-files.ts` divides
  * the files that a process may have open.
  */
 import { randomBytes } from 'node:crypto';

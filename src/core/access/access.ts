@@ -24,6 +24,8 @@ interface Holders {
 const EVERY_ROLE: readonly IdentityRole[] = ['scheduler', 'agent', 'monitor', 'arbiter', 'operator'];
 
 const HOLDERS = {
+  /** The files of the page: they are the same for everybody, and are asked for before anybody can say who it is. */
+  page: { roles: EVERY_ROLE, scope: 'read' },
   /** Whether a process lives and is ready, its version, the schema of a job file, who the caller is. */
   health: { roles: EVERY_ROLE, scope: 'read' },
   metrics: { roles: ['monitor', 'operator'], scope: 'operate' },
@@ -62,6 +64,11 @@ const HOLDERS = {
 export type Right = keyof typeof HOLDERS;
 
 export const RIGHTS = Object.keys(HOLDERS) as readonly Right[];
+
+/** Of such a route nobody is asked who it is. */
+export function isForAnybody(right: Right): boolean {
+  return right === 'page';
+}
 
 /**
  * @param peer null: the server has no credentials, so that whoever reaches it counts as trusted

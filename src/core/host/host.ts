@@ -6,6 +6,7 @@
  * - `report.ts`: what a host reports of its allocations
  * - `states.ts`: the observed states and their rank
  * - `merge.ts`: the view of one host, merged from its reports
+ * - `leaving.ts`: how an allocation leaves a host that is drained
  * - `shim.ts`: what agents and shims agree on
  */
 import type { Resources } from '../cell/resources.ts';

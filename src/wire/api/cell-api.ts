@@ -19,6 +19,14 @@ export interface CellStatus {
   /** null: this monitor does not maintain the store, or the store does not answer. */
   readonly store: StoreStatus | null;
   readonly shared: readonly SharedStatus[];
+  /** Those that are registered. Absent from older monitors. */
+  readonly monitors?: readonly MonitorAddress[];
+}
+
+export interface MonitorAddress {
+  readonly id: string;
+  /** Base URL without a slash at the end. */
+  readonly address: string;
 }
 
 export interface StoreStatus {

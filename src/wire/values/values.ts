@@ -2,7 +2,8 @@
  * The kinds of value that people write, as zod shapes with messages for people: names, texts, amounts, durations, maps.
  *
  * `units.ts` reads and prints amounts with units, `bounds.ts` has the largest values, `safe-string.ts` refuses unsafe text,
- * `suggest.ts` finds what was meant by a misspelt word.
+ * `suggest.ts` finds what was meant by a misspelt word, `words.ts` makes the short texts in cells of tables: durations, sizes,
+ * shares, exit codes.
  */
 import { z } from 'zod';
 import { ID_PATTERN } from '../../core/cell/ids.ts';

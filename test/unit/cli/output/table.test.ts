@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { formatTable, widthOf } from '../../../../cli/output/table.ts';
-import { ago, cores, duration, exitText, gpus, size } from '../../../../cli/output/words.ts';
+import { ago, cores, duration, exitText, gpus, size } from '../../../../src/wire/values/words.ts';
 
 test('columns line up, numbers to the right, nothing behind the last word', () => {
   const rows = [

@@ -1,5 +1,5 @@
-import type { Exit } from '../../src/core/cell/allocation.ts';
-import type { GpuShare, Resources } from '../../src/core/cell/resources.ts';
+import type { Exit } from '../../core/cell/allocation.ts';
+import type { GpuShare, Resources } from '../../core/cell/resources.ts';
 
 /** Short texts for cells of tables. */
 

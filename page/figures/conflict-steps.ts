@@ -1,0 +1,57 @@
+import type { CellEvent } from '../../src/wire/api/monitor-api.ts';
+
+/** So long before a conflict the other's commit may lie. */
+const BEFORE_MS = 10_000;
+/** So long after it its loser may be placed elsewhere. */
+const AFTER_MS = 60_000;
+
+export interface ConflictStory {
+  readonly conflict: CellEvent;
+  /** What others had placed on the host shortly before: who came first. */
+  readonly winners: readonly CellEvent[];
+  /** What came of the loser afterwards: decided again, placed, started. */
+  readonly afterwards: readonly CellEvent[];
+}
+
+/** @param events in their order, the oldest first @returns the newest conflict first */
+export function conflictStories(events: readonly CellEvent[], max: number): readonly ConflictStory[] {
+  return events
+    .filter(({ kind }) => kind === 'conflict' || kind === 'rebased')
+    .slice(-max)
+    .reverse()
+    .map((conflict) => ({
+      conflict,
+      winners: events.filter((event) => isWinner(event, conflict)).slice(-3),
+      afterwards: events.filter((event) => isAfterwards(event, conflict)).slice(0, 4),
+    }));
+}
+
+function isWinner(event: CellEvent, { atMs, host, source }: CellEvent): boolean {
+  return (
+    event.kind === 'placed' &&
+    host !== undefined &&
+    event.host === host &&
+    event.source !== source &&
+    event.atMs <= atMs &&
+    atMs - event.atMs <= BEFORE_MS
+  );
+}
+
+const FOLLOWING: ReadonlySet<string> = new Set(['placed', 'running', 'parked', 'complete', 'started']);
+
+function isAfterwards(event: CellEvent, { atMs, namespace, job, slot, id }: CellEvent): boolean {
+  return (
+    event.id !== id &&
+    FOLLOWING.has(event.kind) &&
+    event.namespace === namespace &&
+    event.job === job &&
+    (slot === undefined || event.slot === undefined || event.slot === slot) &&
+    event.atMs >= atMs &&
+    event.atMs - atMs <= AFTER_MS
+  );
+}
+
+/** The revision of the store that an event's id names; null: the event is of a role. */
+export function revisionOf({ id }: CellEvent): string | null {
+  return /^(\d+)(\.\d+)?$/.exec(id)?.[1] ?? null;
+}

@@ -1,0 +1,85 @@
+import type { JSX } from 'preact';
+import { cores, plural, size } from '../../src/wire/values/words.ts';
+import { allocatable } from '../../src/core/host/host.ts';
+import { usePolled } from '../parts/hooks.ts';
+import { useCell } from '../parts/hooks.ts';
+import { Failed, Loading, Meter } from '../parts/parts.ts';
+import { HostMap } from './host-map.tsx';
+import { Schedulers } from './schedulers.tsx';
+import { Waiting } from './waiting.tsx';
+
+const EVERY_MS = 5_000;
+
+export function CellView(): JSX.Element {
+  const { client, link } = useCell();
+  const cell = usePolled('cell', EVERY_MS, async (signal) => {
+    const answer = await client.cell({ signal });
+    link.learn((answer.monitors ?? []).map(({ address }) => address));
+    return answer;
+  });
+  const hosts = usePolled('hosts', EVERY_MS, (signal) => client.hosts({ signal }));
+  const pauses = usePolled('pauses', EVERY_MS, (signal) => client.pauses({ signal }));
+  if (cell.value === null || hosts.value === null) return <Loading error={cell.error ?? hosts.error} />;
+  const sums = { cpu: 0, cpuUsed: 0, memory: 0, memoryUsed: 0 };
+  for (const { host, used } of hosts.value.hosts) {
+    const all = allocatable(host);
+    sums.cpu += all.cpuMilli;
+    sums.memory += all.memoryMib;
+    sums.cpuUsed += used.cpuMilli;
+    sums.memoryUsed += used.memoryMib;
+  }
+  const { known, alive } = cell.value.hosts;
+  return (
+    <>
+      <Failed error={cell.error ?? hosts.error} />
+      {Object.entries(pauses.value?.pauses ?? {}).map(([what, pause]) => (
+        <p class="notice" key={what}>
+          ‖ {what} is paused{pause === null ? '' : `: ${pause.reason}`}
+        </p>
+      ))}
+      <dl class="facts">
+        <Fact name="Hosts" text={alive === known ? String(known) : `${String(alive)} of ${String(known)}`} />
+        <Fact name="Jobs" text={String(cell.value.jobs)} />
+        <Fact name="Allocations" text={String(cell.value.allocations)} />
+        <Fact name="Monitors" text={String(cell.value.monitors?.length ?? 1)} />
+        <div>
+          <dt>CPU asked for</dt>
+          <dd>
+            <Meter
+              label="CPU"
+              part={sums.cpuUsed}
+              whole={sums.cpu}
+              text={`${cores(sums.cpuUsed)} of ${cores(sums.cpu)}`}
+            />
+          </dd>
+        </div>
+        <div>
+          <dt>Memory asked for</dt>
+          <dd>
+            <Meter
+              label="Memory"
+              part={sums.memoryUsed}
+              whole={sums.memory}
+              text={`${size(sums.memoryUsed)} of ${size(sums.memory)}`}
+            />
+          </dd>
+        </div>
+      </dl>
+      {hosts.value.incomplete ? (
+        <p class="notice">Some of the {plural(known, 'host')} have not reported to this monitor yet.</p>
+      ) : null}
+      <HostMap hosts={hosts.value.hosts} />
+      <Schedulers />
+      <Waiting />
+    </>
+  );
+}
+
+function Fact(props: { readonly name: string; readonly text: string }): JSX.Element {
+  return (
+    <div>
+      <dt>{props.name}</dt>
+      <dd>{props.text}</dd>
+    </div>
+  );
+}
