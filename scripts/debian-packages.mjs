@@ -22,6 +22,8 @@ export const PACKAGES = {
   // Keeps tasks from the control plane.
   nft: 'nftables',
   python3: 'python3',
+  // Looks at the page.
+  chromium: 'chromium',
 };
 
 function isHere(program) {

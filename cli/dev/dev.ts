@@ -4,6 +4,7 @@
  * - `run-dev.ts` is the verb: it brings the cell up, shows the demonstration, and stays until it is interrupted.
  * - `dev-cell.ts` says what is in the cell: hosts, schedulers, monitors, two arbiters; `cli/local-cell` starts them.
  * - `demonstration.ts` shows a job, a one-off run and a conflict; `collision.ts` provokes the conflict.
+ * - `page-link.ts` makes a link to the page that lets its user in.
  * - `running-cells.ts` lists and stops the cells of this folder: `moorage dev status`, `moorage dev stop`.
  */
 import type { Command } from 'commander';

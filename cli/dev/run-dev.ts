@@ -8,6 +8,7 @@ import type { LocalCell } from '../local-cell/local-cell.ts';
 import { Steps } from '../local-cell/steps.ts';
 import { devCell } from './dev-cell.ts';
 import { demonstrate } from './demonstration.ts';
+import { pageLink } from './page-link.ts';
 
 export interface DevOptions {
   readonly once: boolean;
@@ -81,6 +82,7 @@ async function show(cell: LocalCell, steps: Steps, interrupted: AbortSignal): Pr
 
 async function stay(cell: LocalCell, steps: Steps, interrupted: AbortSignal): Promise<void> {
   steps.line(`monitors:  ${cell.monitors.join('  ')}`);
+  steps.line(`page:      ${await pageLink(cell)}`);
   steps.line(`etcd:      ${cell.etcd}`);
   steps.line('processes: ' + cell.members.map(({ name, pid }) => `${name} ${String(pid)}`).join(', '));
   steps.line(

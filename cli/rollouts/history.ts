@@ -4,7 +4,7 @@ import { EXIT } from '../command/exit.ts';
 import { withJob } from '../names/find-job.ts';
 import { printList } from '../output/output.ts';
 import type { Column } from '../output/table.ts';
-import { ago, plural } from '../output/words.ts';
+import { ago, plural } from '../../src/wire/values/words.ts';
 import { changesBetween } from './diff.ts';
 
 /** The versions that are kept, the newest first; how many is said to the monitors (`--versions-kept`). */

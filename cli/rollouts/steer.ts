@@ -5,7 +5,7 @@ import type { Context } from '../command/context.ts';
 import { EXIT } from '../command/exit.ts';
 import { withJob } from '../names/find-job.ts';
 import { printAnswer } from '../output/output.ts';
-import { ago } from '../output/words.ts';
+import { ago } from '../../src/wire/values/words.ts';
 
 const SAID: Readonly<Record<RolloutAct, string>> = {
   pause: 'is paused: nothing more is replaced',

@@ -2,7 +2,6 @@
 export const OUTPUT_CHARS_MAX = 500_000;
 
 // Sequences that move a terminal's cursor or colour its text, and characters that no page shows.
-// eslint-disable-next-line no-control-regex
 const CONTROL = /\u001b\[[0-9;?]*[ -/]*[@-~]|\u001b[@-_]|[\u0000-\u0008\u000b-\u001f\u007f]/g;
 
 /** Output of tasks as text: from their bytes, which may cut a character or a line anywhere. */

@@ -102,8 +102,10 @@ function fileOf(form: FormData): unknown {
     const value = form.get(name);
     return typeof value === 'string' ? value.trim() : '';
   };
-  const given = (names: readonly string[]): Record<string, string> =>
-    Object.fromEntries(names.map((name) => [name, text(name)]).filter(([, value]) => value !== ''));
+  const given = (names: readonly string[]): Readonly<Record<string, string>> =>
+    Object.fromEntries(
+      names.map((name): [string, string] => [name, text(name)]).filter(([, value]) => value !== ''),
+    );
   const resources = given(['cpu', 'memory']);
   return {
     ...{ name: 'run', type: 'batch', oneOff: true, ...given(['name', 'namespace', 'script']) },

@@ -18,7 +18,7 @@ const IMPORT =
 export function readSources(folders: readonly string[]): Sources {
   const paths = folders.flatMap((folder) =>
     readdirSync(join(PROJECT_ROOT, folder), { withFileTypes: true, recursive: true })
-      .filter((entry) => entry.isFile() && entry.name.endsWith('.ts'))
+      .filter((entry) => entry.isFile() && /\.tsx?$/.test(entry.name))
       .map((entry) => relative(PROJECT_ROOT, join(entry.parentPath, entry.name))),
   );
   return new Map(paths.map((path) => [path, readFileSync(join(PROJECT_ROOT, path), 'utf8')]));

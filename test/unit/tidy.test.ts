@@ -25,6 +25,7 @@ const AREAS = [
   'monitor',
   'arbiter',
   'cli',
+  'page',
   'sim',
   'bench',
 ] as const;
@@ -45,6 +46,7 @@ const MAY_IMPORT: Record<Area, readonly (Area | '*')[]> = {
   monitor: ROLE_SEES,
   arbiter: ROLE_SEES,
   cli: [...AREAS, '*'],
+  page: ['src/core', 'src/ports', 'src/wire', 'src/clients'],
   bench: [...AREAS, '*'],
   sim: [...ROLE_SEES, 'schedulers', 'host-agent', 'monitor', 'arbiter'],
 };
@@ -61,6 +63,8 @@ const TOUCHES_NOTHING =
 
 /** Of `src/wire`, only these packages; everything else that speaks to the world is an adapter. */
 const WIRE_PACKAGES = new Set(['zod', 'yaml']);
+/** The page runs in a browser. */
+const PAGE_PACKAGES = new Set(['preact', 'preact/hooks']);
 
 /** Folders whose head has a name of its own: the class that a role is, a list of verbs, or the place where a program begins. */
 const HEADS: Readonly<Record<string, string>> = {
@@ -68,6 +72,8 @@ const HEADS: Readonly<Record<string, string>> = {
   'host-agent': 'agent.ts',
   'host-agent/shim': 'main.ts',
   cli: 'program.ts',
+  page: 'page.tsx',
+  'page/views': 'views.tsx',
 };
 
 /** A room with more files than this has a second subject. */
@@ -83,6 +89,7 @@ function isAllowed({ from, to }: Import): boolean {
   if (here === there) return true;
   if (MAIN.test(from) && !from.startsWith('src/')) return there === '*' || there.startsWith('src/');
   if (here === 'src/wire' && there === '*') return WIRE_PACKAGES.has(to);
+  if (here === 'page' && there === '*') return PAGE_PACKAGES.has(to);
   if (here === 'sim' && TOUCHES_NOTHING.test(to)) return true;
   return MAY_IMPORT[here].includes(there);
 }
@@ -184,7 +191,7 @@ describe('the house is in order', () => {
 
   it('every source file is used by another, or is where a program starts', () => {
     const used = new Set([...imports, ...importsOf(readSources(['test']))].map(({ to }) => to));
-    const starts = /(^|\/)(main|hollow-main|index|worker)\.ts$|^bench\/|^host-agent\/shim\//;
+    const starts = /(^|\/)(main|hollow-main|index|worker)\.tsx?$|^bench\/|^host-agent\/shim\//;
     expect([...sources.keys()].filter((file) => !used.has(file) && !starts.test(file))).toEqual([]);
   });
 

@@ -25,7 +25,7 @@ const EVERY_ROLE: readonly IdentityRole[] = ['scheduler', 'agent', 'monitor', 'a
 
 const HOLDERS = {
   /** The files of the page: they are the same for everybody, and are asked for before anybody can say who it is. */
-  page: { roles: EVERY_ROLE, scope: 'read' },
+  page: { roles: [...EVERY_ROLE, 'etcd'], scope: 'read' },
   /** Whether a process lives and is ready, its version, the schema of a job file, who the caller is. */
   health: { roles: EVERY_ROLE, scope: 'read' },
   metrics: { roles: ['monitor', 'operator'], scope: 'operate' },
