@@ -11,7 +11,7 @@
  *   become hosts; `audit-routes.ts`: who did what
  * - `attach-routes.ts`: exec, signal and attach, passed on to the host
  * - `health-routes.ts`: liveness, readiness, metrics, version; `schema-routes.ts`: the schema of a job file
- * - `page-routes.ts`: the page that people see
+ * - `page-routes.ts`: the page that people see; `openapi-routes.ts`: what the API takes, for programs
  *
  * What lies in namespaces that the caller does not see is left out, or absent: `sight.ts`.
  *
@@ -21,7 +21,7 @@
 import type { Route } from '../../src/ports/http.ts';
 import { audited } from '../audit/audited.ts';
 import type { StoreKeeper } from '../store/store.ts';
-import { attachRoutes } from './attach-routes.ts';
+import { ATTACH, attachRoutes } from './attach-routes.ts';
 import { auditRoutes } from './audit-routes.ts';
 import { cellRoutes } from './cell-routes.ts';
 import { healthRoutes } from './health-routes.ts';
@@ -29,6 +29,7 @@ import { hostRoutes } from './host-routes.ts';
 import { jobRoutes } from './job-routes.ts';
 import type { MonitorState } from './monitor-state.ts';
 import { guarded } from './problems.ts';
+import { openApiRoute } from './openapi-routes.ts';
 import { pageRoutes } from './page-routes.ts';
 import { pauseRoutes } from './pause-routes.ts';
 import { quotaRoutes } from './quota-routes.ts';
@@ -72,5 +73,6 @@ export function monitorRoutes(state: MonitorState, keeper: StoreKeeper | null): 
       }),
     };
   });
-  return [...wrapped, ...pageRoutes(state)];
+  const served = [...wrapped, ...pageRoutes(state)];
+  return [...served, openApiRoute(state, [...served, ATTACH])];
 }

@@ -2,6 +2,7 @@
  * Shapes at the edges: what this program reads from, and writes to, the store, disks and the network. The only place with
  * zod. Each room is used by the ones before it:
  *
+ * - `openapi/`: the document that tells programs what a monitor's API takes.
  * - `workload/`: files of the simulator's workloads.
  * - `job-file/`: the job file of people, from text to canonical job and back.
  * - `join/`: how machines become hosts.

@@ -8,7 +8,7 @@ import { id, plainText, readBody } from '../api/api.ts';
 import type { SecretRequest } from './secret-api.ts';
 import type { TokenRequest } from './token-api.ts';
 
-const tokenRequest: z.ZodType<TokenRequest> = z.strictObject({
+export const tokenRequest: z.ZodType<TokenRequest> = z.strictObject({
   name: plainText(TEXT_BYTES_MAX).min(1),
   scope: z.enum(SCOPES),
   namespaces: z.array(id).min(1).max(TOKEN_NAMESPACES_MAX).nullable(),

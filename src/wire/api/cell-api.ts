@@ -65,7 +65,7 @@ const VALUES_MAX = 10_000;
 const shortText = plainText(bounds.TEXT_BYTES_MAX);
 const amount = whole.max(bounds.SCALAR_AMOUNT_MAX);
 
-const sharedResourceRequest: z.ZodType<SharedResourceRequest> = z.strictObject({
+export const sharedResourceRequest: z.ZodType<SharedResourceRequest> = z.strictObject({
   unit: shortText,
   by: shortText
     .min(1)

@@ -8,7 +8,7 @@ import { ROLLOUT_ACTS } from './monitor-api.ts';
 /** A year: a drain that takes longer is a cordon. */
 const DRAIN_MS_MAX = 365 * 24 * 3_600_000;
 
-const eligibilityRequest: z.ZodType<EligibilityRequest> = z.strictObject({
+export const eligibilityRequest: z.ZodType<EligibilityRequest> = z.strictObject({
   state: z.enum(['ready', 'cordoned', 'draining', 'lost']),
   reason: plainText(TEXT_BYTES_MAX),
   deadlineMs: z.exactOptional(whole.max(DRAIN_MS_MAX)),

@@ -27,7 +27,7 @@ export interface PauseRequest {
 /** A year. */
 const FOR_MS_MAX = 365 * 24 * 3_600_000;
 
-const pauseRequest: z.ZodType<PauseRequest> = z.strictObject({
+export const pauseRequest: z.ZodType<PauseRequest> = z.strictObject({
   reason: plainText(TEXT_BYTES_MAX),
   forMs: z.exactOptional(whole.min(1).max(FOR_MS_MAX)),
 });

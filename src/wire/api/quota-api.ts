@@ -29,7 +29,7 @@ export type QuotaRequest = Omit<Quota, 'namespace'>;
 
 const limit = whole.max(QUOTA_AMOUNT_MAX).nullable();
 
-const quotaRequest = z.strictObject({
+export const quotaRequest = z.strictObject({
   cpuMilli: limit,
   memoryMib: limit,
   gpuMilli: limit,

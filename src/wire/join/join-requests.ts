@@ -8,13 +8,13 @@ import type { InvitationRequest, JoinRequest } from './join.ts';
 const HOST = /^[A-Za-z0-9][A-Za-z0-9.:-]{0,252}$/;
 const PROOF_CHARS_MAX = 256;
 
-const invitationRequest: z.ZodType<InvitationRequest> = z.strictObject({
+export const invitationRequest: z.ZodType<InvitationRequest> = z.strictObject({
   host: id,
   hosts: z.array(z.string().regex(HOST)).min(1).max(INVITATION_HOSTS_MAX),
   ttlMs: whole.min(1).max(INVITATION_TTL_MAX_MS),
 });
 
-const joinRequest: z.ZodType<JoinRequest> = z.strictObject({
+export const joinRequest: z.ZodType<JoinRequest> = z.strictObject({
   publicKey: z.string().max(PEM_CHARS_MAX),
   proof: z.string().max(PROOF_CHARS_MAX),
 });

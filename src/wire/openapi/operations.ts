@@ -1,0 +1,338 @@
+import type { z } from 'zod';
+import { sharedResourceRequest } from '../api/cell-api.ts';
+import { execRequest, signalRequest } from '../api/exec-api.ts';
+import { eligibilityRequest } from '../api/monitor-requests.ts';
+import { pauseRequest } from '../api/pause-api.ts';
+import { quotaRequest } from '../api/quota-api.ts';
+import { tokenRequest } from '../api/token-requests.ts';
+import { invitationRequest, joinRequest } from '../join/join-requests.ts';
+
+/** What the document says of one route, beyond its method, path and right. */
+export interface Operation {
+  /** A sentence without its full stop. */
+  readonly summary: string;
+  /** The shape that its body is checked by. */
+  readonly body?: z.ZodType | 'JobFile' | 'JobFiles';
+  /** A body that it takes. */
+  readonly example?: unknown;
+  readonly query?: readonly Parameter[];
+  readonly headers?: readonly Parameter[];
+  readonly answers: readonly Answer[];
+  /** Codes of its own, by status; those that every route may answer stand once for all. */
+  readonly errors?: Readonly<Record<number, readonly string[]>>;
+}
+
+export interface Parameter {
+  readonly name: string;
+  readonly type: 'string' | 'integer' | 'boolean';
+  readonly says: string;
+  readonly required?: true;
+}
+
+export interface Answer {
+  readonly status: number;
+  /** Default `application/json`; null: there is no body. */
+  readonly type?: string | null;
+  /** The type of the body, as `import type` of the package names it; or what it is. */
+  readonly of: string;
+}
+
+const text = (name: string, says: string): Parameter => ({ name, type: 'string', says });
+const count = (name: string, says: string): Parameter => ({ name, type: 'integer', says });
+const flag = (name: string, says: string): Parameter => ({ name, type: 'boolean', says });
+
+const NAMESPACE = text('namespace', 'of this namespace only');
+const JOB = text('job', 'of this job only');
+const ok = (of: string): readonly Answer[] => [{ status: 200, of }];
+const NOTHING: Answer = { status: 204, type: null, of: 'done, also when there was none' };
+const plain = (of: string): Answer => ({ status: 200, type: 'text/plain', of });
+
+const NO_JOB = { 404: ['no-such-job'] };
+const BAD = { 400: ['bad-request'] };
+const UNSURE = { 503: ['outcome-unknown'] };
+
+const JOB_FILE = { name: 'hello', type: 'batch', count: 2, command: ['echo', 'hello'] };
+const QUOTA = { cpuMilli: 8_000, memoryMib: 16_384, gpuMilli: null, allocations: 100 };
+const COMMAND = { commandId: 'look-1', command: ['ls', '-l'] };
+
+/** By method and path, as the routes have them. */
+export const OPERATIONS: Readonly<Record<string, Operation>> = {
+  'POST /v1/jobs': {
+    summary: 'Submits a job; the same file again changes nothing',
+    ...{ body: 'JobFile', example: JOB_FILE },
+    headers: [
+      text('if-match', 'the version that must be there now; 0: none'),
+      text('traceparent', 'the trace that this belongs to'),
+    ],
+    answers: [
+      { status: 201, of: 'SubmitAnswer' },
+      { status: 200, of: 'SubmitAnswer, when nothing changed' },
+    ],
+    errors: {
+      400: ['bad-job', 'bad-request'],
+      403: ['other-namespace'],
+      409: ['version-mismatch', 'type-immutable', 'name-taken', 'contended'],
+      ...UNSURE,
+    },
+  },
+  'POST /v1/jobs/bulk': {
+    summary: 'Submits a list of jobs, each answered as if it had been submitted alone',
+    ...{ body: 'JobFiles', example: [JOB_FILE, { ...JOB_FILE, name: 'hello-2' }] },
+    answers: ok('BulkAnswer, also when jobs are refused'),
+    errors: { ...BAD, 409: ['named-twice'] },
+  },
+  'GET /v1/jobs': { summary: 'Lists jobs', query: [NAMESPACE], answers: ok('JobListAnswer'), errors: BAD },
+  'GET /v1/jobs/:namespace/:job': {
+    summary: 'Tells how a job stands: its record, allocations, outcomes',
+    answers: ok('JobStatus'),
+    errors: { ...BAD, ...NO_JOB },
+  },
+  'DELETE /v1/jobs/:namespace/:job': {
+    summary: 'Stops a job, and deletes it when its hosts have released everything',
+    answers: ok('JobSummary'),
+    errors: { ...BAD, ...NO_JOB, 409: ['contended'], ...UNSURE },
+  },
+  'GET /v1/jobs/:namespace/:job/why': {
+    summary: 'Tells why a job does not run: hosts, and the check that refused each',
+    answers: ok('Why'),
+    errors: { ...BAD, ...NO_JOB },
+  },
+  'POST /v1/jobs/:namespace/:job/stop': {
+    summary: 'Stops a job',
+    answers: ok('JobSummary'),
+    errors: { ...BAD, ...NO_JOB, 409: ['contended'], ...UNSURE },
+  },
+  'GET /v1/jobs/:namespace/:job/exit': {
+    summary: 'Waits for the end of a one-off run, and tells how it ended',
+    query: [count('waitMs', 'how long to wait, 60,000 at most')],
+    answers: [
+      { status: 200, of: 'RunExit' },
+      { status: 204, type: null, of: 'it did not end in this time' },
+    ],
+    errors: { ...BAD, ...NO_JOB },
+  },
+  'POST /v1/runs': {
+    summary: 'Runs a batch job once; the same key again finds the same run',
+    ...{ body: 'JobFile', example: { name: 'once', command: ['echo', 'hello'] } },
+    headers: [{ ...text('idempotency-key', 'a new one for each run'), required: true }],
+    answers: [
+      { status: 201, of: 'RunAnswer' },
+      { status: 200, of: 'RunAnswer, when the key had made it already' },
+    ],
+    errors: { 400: ['bad-job', 'bad-request'], 403: ['other-namespace'], ...UNSURE },
+  },
+  'GET /v1/allocations': {
+    summary: 'Lists allocations, what is wanted and what hosts report side by side',
+    query: [NAMESPACE, JOB],
+    answers: ok('AllocationListAnswer'),
+    errors: BAD,
+  },
+  'GET /v1/usage': {
+    summary: 'Measures what allocations use now',
+    query: [NAMESPACE, JOB],
+    answers: ok('CellUsage'),
+    errors: BAD,
+  },
+  'GET /v1/hosts': { summary: 'Lists hosts', answers: ok('HostListAnswer') },
+  'POST /v1/hosts/:host/eligibility': {
+    summary: 'Says whether a host takes new work, or drains it',
+    ...{ body: eligibilityRequest, example: { state: 'draining', reason: 'new disks', deadlineMs: 600_000 } },
+    answers: ok('HostStatus'),
+    errors: { ...BAD, 404: ['no-such-host'], 409: ['host-alive', 'contended'], ...UNSURE },
+  },
+  'DELETE /v1/hosts/:host': {
+    summary: 'Gives a silent host up for good',
+    query: [text('reason', 'why, for people')],
+    answers: ok('HostStatus'),
+    errors: { ...BAD, 404: ['no-such-host'], 409: ['host-alive', 'contended'], ...UNSURE },
+  },
+  'GET /v1/schedulers': { summary: 'Tells what each scheduler does', answers: ok('SchedulerListAnswer') },
+  'GET /v1/cell': { summary: 'Tells of the cell as a whole', answers: ok('CellStatus') },
+  'PUT /v1/shared/:name': {
+    summary: 'Says what hosts share',
+    body: sharedResourceRequest,
+    example: { unit: 'Mbit/s', by: 'host.rack', capacity: 10_000, capacities: { r7: 4_000 } },
+    answers: ok('SharedStatus'),
+    errors: { ...BAD, 409: ['too-many', 'contended'], ...UNSURE },
+  },
+  'DELETE /v1/shared/:name': {
+    summary: 'Removes what hosts share',
+    answers: [NOTHING],
+    errors: { ...BAD, 409: ['contended'], ...UNSURE },
+  },
+  'GET /v1/quotas': {
+    summary: 'Lists what namespaces may use, and do',
+    answers: ok('QuotaListAnswer'),
+  },
+  'PUT /v1/quotas/:namespace': {
+    summary: 'Says what a namespace may use',
+    ...{ body: quotaRequest, example: QUOTA },
+    answers: ok('QuotaStatus'),
+    errors: { ...BAD, ...UNSURE },
+  },
+  'DELETE /v1/quotas/:namespace': {
+    summary: 'Lets a namespace use what is there',
+    answers: [NOTHING],
+    errors: { ...BAD, ...UNSURE },
+  },
+  'GET /v1/pauses': { summary: 'Tells what is paused', answers: ok('PausesAnswer') },
+  'PUT /v1/pauses/:what': {
+    summary: 'Pauses placement or eviction in the whole cell',
+    ...{ body: pauseRequest, example: { reason: 'the network is rebuilt', forMs: 3_600_000 } },
+    answers: ok('PausesAnswer'),
+    errors: { ...BAD, 503: ['contended', 'outcome-unknown'] },
+  },
+  'DELETE /v1/pauses/:what': {
+    summary: 'Lets what was paused go on',
+    answers: ok('PausesAnswer'),
+    errors: { ...BAD, 503: ['contended', 'outcome-unknown'] },
+  },
+  'GET /v1/whoami': { summary: 'Tells who the caller is to the cell', answers: ok('WhoAmI') },
+  'GET /v1/tokens': {
+    summary: 'Lists tokens, without what it takes to use them',
+    answers: ok('TokenListAnswer'),
+  },
+  'POST /v1/tokens': {
+    summary: 'Makes a token; no other answer shows it',
+    body: tokenRequest,
+    example: { name: 'bob', scope: 'submit', namespaces: ['team-a'], ttlMs: 86_400_000 },
+    answers: [{ status: 201, of: 'NewToken' }],
+    errors: { ...BAD, 409: ['too-many-tokens'], ...UNSURE },
+  },
+  'DELETE /v1/tokens/:id': {
+    summary: 'Revokes a token',
+    answers: [{ status: 204, type: null, of: 'it counts no more' }],
+    errors: { ...BAD, 404: ['no-such-token'], ...UNSURE },
+  },
+  'POST /v1/invitations': {
+    summary: 'Makes an invitation, with which a machine becomes a host, once',
+    ...{ body: invitationRequest, example: { host: 'host-7', hosts: ['10.0.0.7'], ttlMs: 3_600_000 } },
+    answers: [{ status: 201, of: 'NewInvitation' }],
+    errors: { ...BAD, 409: ['too-many-invitations'], ...UNSURE },
+  },
+  'POST /v1/join': {
+    summary: 'Makes the machine that shows an invitation a host',
+    body: joinRequest,
+    answers: ok('JoinAnswer'),
+    errors: {
+      ...BAD,
+      403: ['not-invited', 'invitation-gone', 'invitation-ended', 'invitation-used'],
+      ...UNSURE,
+    },
+  },
+  'GET /v1/audit': {
+    summary: 'Lists who did what',
+    query: [
+      text('by', 'who begins with this'),
+      text('act', 'this act only'),
+      text('target', 'what begins with this'),
+      NAMESPACE,
+      count('since', 'from then on, in milliseconds since 1970'),
+      count('limit', 'the newest so many, 1,000 at most'),
+    ],
+    answers: ok('AuditAnswer'),
+    errors: BAD,
+  },
+  'GET /v1/jobs/:namespace/:job/logs': {
+    summary: 'Reads the output of a task',
+    query: [
+      text('stream', 'stdout (the default) or stderr'),
+      text('group', 'of this group; default: the only one'),
+      count('index', 'of this allocation of the group'),
+      text('allocation', 'of this allocation, by id'),
+      text('task', 'of this task; default: the first that is no sidecar'),
+      count('offset', 'from this byte on'),
+      text('offsetOf', 'the allocation whose bytes `offset` counts'),
+      flag('follow', 'waits for the start, and ends with the allocation'),
+    ],
+    answers: [
+      {
+        status: 200,
+        type: 'application/octet-stream',
+        of: 'the bytes; headers x-offset, x-allocation, x-task say which',
+      },
+      { status: 204, type: null, of: 'it has not started yet: ask again' },
+    ],
+    errors: {
+      ...BAD,
+      404: ['no-such-job', 'no-such-allocation', 'not-started'],
+      410: ['log-gone'],
+      503: ['host-unreachable'],
+    },
+  },
+  'GET /v1/events': {
+    summary: 'Tells what happens, live',
+    query: [
+      text('since', 'after this event; 0: all that is held; now (the default): none of it'),
+      flag('follow', 'goes on (the default), or ends after what is held'),
+    ],
+    headers: [
+      text('last-event-id', 'the same as `since`, which it goes before'),
+      text('accept', 'text/event-stream, or NDJSON'),
+    ],
+    answers: [
+      { status: 200, type: 'application/x-ndjson', of: 'CellEvent, one a line; an empty line is a beat' },
+      { status: 200, type: 'text/event-stream', of: 'CellEvent' },
+    ],
+    errors: BAD,
+  },
+  'GET /v1/reports': {
+    summary: 'The merged reports of all hosts, for other roles',
+    query: [text('jobs', '<namespace>/<job>, with commas between: what hosts report of these now')],
+    answers: [{ status: 200, type: 'application/x-ndjson', of: 'ReportFrame, one a line' }],
+    errors: BAD,
+  },
+  'POST /v1/allocations/:id/exec': {
+    summary: 'Runs a command inside an allocation; the same command id again runs nothing more',
+    ...{ body: execRequest, example: COMMAND },
+    answers: ok('CommandStatus'),
+    errors: { ...BAD, 404: ['no-such-allocation'], 409: ['not-running'], 503: ['host-unreachable'] },
+  },
+  'GET /v1/allocations/:id/exec/:command': {
+    summary: 'Tells how a command inside an allocation stands',
+    answers: ok('CommandStatus'),
+    errors: { ...BAD, 404: ['no-such-allocation', 'no-command'], 503: ['host-unreachable'] },
+  },
+  'POST /v1/allocations/:id/signal': {
+    summary: 'Sends a signal to a task, or to a command inside it',
+    ...{ body: signalRequest, example: { commandId: 'reload-1', signal: 'SIGHUP' } },
+    answers: ok('SignalAnswer'),
+    errors: { ...BAD, 404: ['no-such-allocation'], 409: ['not-running'], 503: ['host-unreachable'] },
+  },
+  'CHANNEL /v1/allocations/:id/attach': {
+    summary: 'A WebSocket to a task or to a command inside it: output, and input for one client',
+    query: [
+      text('task', 'this task'),
+      text('command', 'this command inside it'),
+      count('stdout', 'from this byte of its output on'),
+      count('stderr', 'from this byte of its errors on'),
+      text('session', 'the same after a cut'),
+      text('input', 'free (the default), take or none'),
+    ],
+    answers: [{ status: 101, type: null, of: 'frames of src/wire/api/attach-frames.ts' }],
+    errors: { ...BAD, 404: ['no-such-allocation'], 503: ['host-unreachable'] },
+  },
+  'GET /livez': { summary: 'Whether the process lives', answers: [plain('ok')] },
+  'GET /readyz': {
+    summary: 'Whether the store answers',
+    query: [text('verbose', 'a line for each check')],
+    answers: [plain('ok'), { status: 503, type: 'text/plain', of: 'not ready' }],
+  },
+  'GET /metrics': { summary: 'Metrics, as Prometheus reads them', answers: [plain('one a line')] },
+  'GET /version': { summary: 'Which version this monitor is', answers: ok('VersionAnswer') },
+  'GET /v1/schema/job.json': {
+    summary: 'JSON Schema of a job file, for editors',
+    answers: [{ status: 200, type: 'application/schema+json', of: 'JSON Schema 2020-12' }],
+  },
+  'GET /v1/openapi.json': { summary: 'This document', answers: ok('OpenAPI 3.1') },
+  'GET /': {
+    summary: 'The page that people see',
+    answers: [{ status: 200, type: 'text/html', of: 'the page' }],
+    errors: { 404: ['not-found'] },
+  },
+  'GET /page/:file': {
+    summary: 'A file of the page',
+    answers: [{ status: 200, type: '*/*', of: 'the file' }],
+    errors: { 404: ['not-found'] },
+  },
+};
