@@ -79,11 +79,7 @@ export function Hosts(props: { readonly filter: string }): JSX.Element {
                   Drain
                 </button>
               ) : (
-                <button
-                  type="button"
-                  aria-label={`Let ${host.id} take work again`}
-                  onClick={() => ready(host.id)}
-                >
+                <button type="button" aria-label={`Ready ${host.id}`} onClick={() => ready(host.id)}>
                   Ready
                 </button>
               ),

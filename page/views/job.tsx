@@ -80,7 +80,7 @@ export function JobView(props: { readonly job: JobRef }): JSX.Element {
               cell: (status) => (
                 <button
                   type="button"
-                  aria-label={`Output of ${status.name}`}
+                  aria-label={`Show output of ${status.name}`}
                   aria-pressed={shown?.allocation.id === status.allocation.id}
                   onClick={() => setShown(status)}
                 >

@@ -146,13 +146,13 @@ describeNeeding(firstMissing(program('chromium')), 'the page', () => {
       await look('jobs');
       await page.getByRole('link', { name: 'default/web' }).click();
       await see(/2 of 2 running/);
-      await page.getByRole('button', { name: /^Output of .*\[0\]/ }).click();
+      await page.getByRole('button', { name: /^Show output of .*\[0\]/ }).click();
       await page.getByRole('log').getByText('I am').waitFor();
       await look('job');
     });
 
     it('28 why a job waits: each host, and the check that refused it', async () => {
-      await home().submit({ name: 'huge', type: 'batch', command: ['true'], resources: { cpu: '100' } });
+      await home().submit({ name: 'huge', type: 'batch', command: ['true'], resources: { cpu: '64' } });
       await go('Cell');
       await page.getByRole('link', { name: 'default/huge' }).click();
       await page

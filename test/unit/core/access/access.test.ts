@@ -1,12 +1,19 @@
 import { describe, expect, it } from 'vitest';
 import type { Right } from '../../../../src/core/access/access.ts';
-import { assertRights, holdersOf, mayUse, RIGHTS, sees } from '../../../../src/core/access/access.ts';
+import {
+  assertRights,
+  holdersOf,
+  isForAnybody,
+  mayUse,
+  RIGHTS,
+  sees,
+} from '../../../../src/core/access/access.ts';
 import type { IdentityRole } from '../../../../src/core/access/identity.ts';
 import { IDENTITY_ROLES } from '../../../../src/core/access/identity.ts';
 import { SCOPES } from '../../../../src/core/access/person.ts';
 
 function rightsOf(role: IdentityRole): readonly Right[] {
-  return RIGHTS.filter((right) => mayUse({ cell: 'c', role, id: 'x' }, right));
+  return RIGHTS.filter((right) => !isForAnybody(right) && mayUse({ cell: 'c', role, id: 'x' }, right));
 }
 
 describe('rights', () => {
@@ -29,7 +36,7 @@ describe('rights', () => {
 
   it('an operator does not act as a scheduler, nor on a host what goes through a monitor', () => {
     const not = RIGHTS.filter((right) => !rightsOf('operator').includes(right));
-    expect(not).toEqual(['relay', 'start', 'tickets', 'join']);
+    expect(not.filter((right) => !isForAnybody(right))).toEqual(['relay', 'start', 'tickets', 'join']);
   });
 
   it('who reaches a server without credentials counts as trusted', () => {
@@ -48,6 +55,10 @@ describe('rights', () => {
     expect(seeing).toEqual(['operate', 'admin']);
     expect(sees({ ...person, scope: 'submit', namespaces: ['system'] }, 'system')).toBe(false);
     expect(sees({ cell: 'c', role: 'operator', id: 'ann' }, 'system')).toBe(true);
+  });
+
+  it('28 S4.13 nobody is asked who it is for the files of the page, and for nothing else', () => {
+    expect(RIGHTS.filter(isForAnybody)).toEqual(['page']);
   });
 
   it('each right has somebody', () => {
