@@ -10,7 +10,7 @@
  * - `events/`: what happened in the cell
  * - `reaper/`: finishes what has no owner, deletes old records
  * - `store/`: this monitor's registration, and upkeep of the store's database
- * - `api/`: routes
+ * - `api/`: routes; `page/`: the page that people see
  *
  * `monitor.ts` ties them together, on a `context.ts` that they share; `refusals.ts` are the API's answers to what cannot be
  * done. `main.ts` runs a monitor on this machine.

@@ -10,8 +10,7 @@
  * - `token-routes.ts`: tokens of people, and who calls; `secret-routes.ts`: secrets of their jobs; `join-routes.ts`: machines that
  *   become hosts; `audit-routes.ts`: who did what
  * - `attach-routes.ts`: exec, signal and attach, passed on to the host
- * - `health-routes.ts`: liveness, readiness, metrics, version; `schema-routes.ts`: the schema of a job file
- * - `page-routes.ts`: the page that people see; `openapi-routes.ts`: what the API takes, for programs
+ * - `health-routes.ts`: liveness, readiness, metrics, version; `schema-routes.ts`: the schemas of a job file and of this API
  *
  * What lies in namespaces that the caller does not see is left out, or absent: `sight.ts`.
  *
@@ -29,15 +28,14 @@ import { hostRoutes } from './host-routes.ts';
 import { jobRoutes } from './job-routes.ts';
 import type { MonitorState } from './monitor-state.ts';
 import { guarded } from './problems.ts';
-import { openApiRoute } from './openapi-routes.ts';
-import { pageRoutes } from './page-routes.ts';
+import { pageRoutes } from '../page/page.ts';
 import { pauseRoutes } from './pause-routes.ts';
 import { quotaRoutes } from './quota-routes.ts';
 import { rolloutRoutes } from './rollout-routes.ts';
 import { revisionHeader } from './requests.ts';
 import { joinRoutes } from './join-routes.ts';
 import { knowsEnough } from './min-revision.ts';
-import { schemaRoutes } from './schema-routes.ts';
+import { openApiRoute, schemaRoutes } from './schema-routes.ts';
 import { checkSight } from './sight.ts';
 import { secretRoutes } from './secret-routes.ts';
 import { streamRoutes } from './stream-routes.ts';

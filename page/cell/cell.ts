@@ -8,7 +8,7 @@
  */
 import { MonitorClient } from '../../src/clients/monitor-client.ts';
 import { ProblemError } from '../../src/wire/api/problem.ts';
-import type { WhoAmI } from '../../src/wire/api/token-api.ts';
+import type { WhoAmI } from '../../src/wire/access/token-api.ts';
 import { Feed } from './feed.ts';
 import { fetchClient } from './fetch-client.ts';
 import { Link } from './link.ts';

@@ -15,7 +15,7 @@ export const tokenRequest: z.ZodType<TokenRequest> = z.strictObject({
   ttlMs: whole.min(1).max(TOKEN_TTL_MAX_MS),
 });
 
-const secretRequest: z.ZodType<SecretRequest> = z.strictObject({
+export const secretRequest: z.ZodType<SecretRequest> = z.strictObject({
   sealed: plainText(SEALED_CHARS_MAX).regex(/^moorage-sealed-1\.[\w-]+\.[\w-]+$/),
 });
 

@@ -24,9 +24,9 @@ export function readReason(text: unknown): string {
   return readBody(plainText(TEXT_BYTES_MAX), text);
 }
 
-const rolloutRequest: z.ZodType<RolloutRequest> = z.strictObject({ act: z.enum(ROLLOUT_ACTS) });
-const undoRequest: z.ZodType<UndoRequest> = z.strictObject({ version: z.exactOptional(whole.min(1)) });
-const scaleRequest: z.ZodType<ScaleRequest> = z.strictObject({
+export const rolloutRequest: z.ZodType<RolloutRequest> = z.strictObject({ act: z.enum(ROLLOUT_ACTS) });
+export const undoRequest: z.ZodType<UndoRequest> = z.strictObject({ version: z.exactOptional(whole.min(1)) });
+export const scaleRequest: z.ZodType<ScaleRequest> = z.strictObject({
   group: z.exactOptional(id),
   count: z.int().min(1).max(COUNT_MAX),
 });

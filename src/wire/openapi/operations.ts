@@ -1,10 +1,10 @@
 import type { z } from 'zod';
 import { sharedResourceRequest } from '../api/cell-api.ts';
 import { execRequest, signalRequest } from '../api/exec-api.ts';
-import { eligibilityRequest } from '../api/monitor-requests.ts';
+import { eligibilityRequest, rolloutRequest, scaleRequest, undoRequest } from '../api/monitor-requests.ts';
 import { pauseRequest } from '../api/pause-api.ts';
 import { quotaRequest } from '../api/quota-api.ts';
-import { tokenRequest } from '../api/token-requests.ts';
+import { secretRequest, tokenRequest } from '../access/token-requests.ts';
 import { invitationRequest, joinRequest } from '../join/join-requests.ts';
 
 /** What the document says of one route, beyond its method, path and right. */
@@ -50,6 +50,12 @@ const plain = (of: string): Answer => ({ status: 200, type: 'text/plain', of });
 const NO_JOB = { 404: ['no-such-job'] };
 const BAD = { 400: ['bad-request'] };
 const UNSURE = { 503: ['outcome-unknown'] };
+
+/** A new version of a job, made of what is there. */
+const RENEWED: readonly Answer[] = [
+  { status: 201, of: 'SubmitAnswer' },
+  { status: 200, of: 'SubmitAnswer, when nothing changed' },
+];
 
 const JOB_FILE = { name: 'hello', type: 'batch', count: 2, command: ['echo', 'hello'] };
 const QUOTA = { cpuMilli: 8_000, memoryMib: 16_384, gpuMilli: null, allocations: 100 };
@@ -101,6 +107,39 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
     summary: 'Stops a job',
     answers: ok('JobSummary'),
     errors: { ...BAD, ...NO_JOB, 409: ['contended'], ...UNSURE },
+  },
+  'POST /v1/jobs/:namespace/:job/rollout': {
+    summary: 'Pauses or resumes an update, or lets it go on from its first allocations',
+    ...{ body: rolloutRequest, example: { act: 'pause' } },
+    answers: ok('JobSummary'),
+    errors: { ...BAD, ...NO_JOB, 409: ['no-rollout', 'contended'], ...UNSURE },
+  },
+  'POST /v1/jobs/:namespace/:job/undo': {
+    summary: 'Makes a new version of what an earlier one was; without a version, of the last good one',
+    ...{ body: undoRequest, example: { version: 1 } },
+    answers: RENEWED,
+    errors: {
+      ...BAD,
+      404: ['no-such-job', 'no-such-version'],
+      409: ['no-such-version', 'contended'],
+      ...UNSURE,
+    },
+  },
+  'POST /v1/jobs/:namespace/:job/scale': {
+    summary: 'Makes a new version with another count',
+    ...{ body: scaleRequest, example: { count: 3 } },
+    answers: RENEWED,
+    errors: { ...BAD, ...NO_JOB, 409: ['not-counted', 'contended'], ...UNSURE },
+  },
+  'POST /v1/jobs/:namespace/:job/restart': {
+    summary: 'Makes a new version of the same, so that all of it starts anew',
+    answers: RENEWED,
+    errors: { ...BAD, ...NO_JOB, 409: ['not-a-service', 'contended'], ...UNSURE },
+  },
+  'GET /v1/jobs/:namespace/:job/history': {
+    summary: 'Lists the versions of a job, the newest first',
+    answers: ok('HistoryAnswer'),
+    errors: { ...BAD, ...NO_JOB },
   },
   'GET /v1/jobs/:namespace/:job/exit': {
     summary: 'Waits for the end of a one-off run, and tells how it ended',
@@ -203,6 +242,28 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
     summary: 'Revokes a token',
     answers: [{ status: 204, type: null, of: 'it counts no more' }],
     errors: { ...BAD, 404: ['no-such-token'], ...UNSURE },
+  },
+  'GET /v1/secrets': {
+    summary: 'Lists secrets, without what is sealed',
+    query: [NAMESPACE],
+    answers: ok('SecretListAnswer'),
+    errors: BAD,
+  },
+  'GET /v1/secrets-key': {
+    summary: 'The key of the hosts, to which secrets are sealed',
+    answers: ok('HostKeyAnswer'),
+    errors: { 404: ['no-host-key'] },
+  },
+  'PUT /v1/secrets/:namespace/:name': {
+    summary: 'Sets a secret, which comes sealed',
+    body: secretRequest,
+    answers: [{ status: 204, type: null, of: 'it is set' }],
+    errors: { ...BAD, 403: ['other-namespace'], 409: ['too-many-secrets'], ...UNSURE },
+  },
+  'DELETE /v1/secrets/:namespace/:name': {
+    summary: 'Deletes a secret',
+    answers: [{ status: 204, type: null, of: 'it is gone' }],
+    errors: { ...BAD, 403: ['other-namespace'], 404: ['no-such-secret'], ...UNSURE },
   },
   'POST /v1/invitations': {
     summary: 'Makes an invitation, with which a machine becomes a host, once',

@@ -1,11 +1,20 @@
+/**
+ * The page that people see, for anybody: what it shows, it asks for with its user's token. Its files are those of `page/`, as
+ * the build made them.
+ */
 import type { Route, RouteReply, RouteRequest } from '../../src/ports/http.ts';
+import type { PageFiles } from '../../src/ports/page.ts';
 import { PAGE_INDEX } from '../../src/ports/page.ts';
 import { refuse } from '../refusals.ts';
 import { monitorsOf } from '../view/monitors.ts';
-import type { MonitorState } from './monitor-state.ts';
+import type { CellCopy } from '../view/view.ts';
 
-/** The page that people see, for anybody: what it shows, it asks for with its user's token. */
-export function pageRoutes(state: MonitorState): Route[] {
+interface PageState {
+  readonly page: PageFiles;
+  readonly copy: Pick<CellCopy, 'roles'>;
+}
+
+export function pageRoutes(state: PageState): Route[] {
   return [
     {
       method: 'GET',
@@ -29,7 +38,7 @@ const FILE_HEADERS = {
 };
 
 /** Nothing runs that is not a file of this page, and nothing is called but the cell's monitors. */
-function indexHeaders({ copy }: MonitorState): Readonly<Record<string, string>> {
+function indexHeaders({ copy }: PageState): Readonly<Record<string, string>> {
   const others = monitorsOf(copy).map(({ address }) => new URL(address).origin);
   const policy = [
     "default-src 'none'",
@@ -54,7 +63,7 @@ function indexHeaders({ copy }: MonitorState): Readonly<Record<string, string>> 
 }
 
 function fileReply(
-  { page }: MonitorState,
+  { page }: PageState,
   { headers }: RouteRequest,
   name: string,
   more: Readonly<Record<string, string>>,
