@@ -36,7 +36,7 @@ function Story(props: { readonly story: ConflictStory }): JSX.Element {
       <h2>{`${conflict.kind === 'conflict' ? '✗ Conflict' : '↻ Rebase'}: ${aboutOf(conflict)}`}</h2>
       <ol>
         {winners.map((event) => (
-          <Step key={event.id} event={event} says="commits first" />
+          <Step key={event.id} event={event} says="had placed there before" />
         ))}
         <Step
           event={conflict}

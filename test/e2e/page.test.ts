@@ -168,7 +168,7 @@ describeNeeding(firstMissing(program('chromium')), 'the page', () => {
       await collide({ monitors: clients, host: 'host-3', tag: 'page' });
       await go('Conflicts');
       await see(/✗ Conflict/);
-      await see(/commits first/);
+      await see(/had placed there before/);
       await look('conflicts');
     });
 
