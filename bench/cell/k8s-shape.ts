@@ -26,7 +26,8 @@ const flags = flagsOf({
   together: 1_000,
   /** So many share the jobs: with more than one, what they cost each other. */
   schedulers: 1,
-  tickets: false,
+  /** Hosts start whatever a scheduler orders, and schedulers ask no arbiter: what tickets cost is the difference. */
+  'no-tickets': false,
   /** Without a warm-up: the schedulers' code is compiled while it is measured. */
   cold: false,
   seed: 1,
@@ -34,7 +35,8 @@ const flags = flagsOf({
   /** Ends with the last commit: the tasks placed are not waited for until they run. */
   'placed-only': false,
 });
-const { hosts, tasks, init, schedulers, tickets, cold, seed } = flags;
+const { hosts, tasks, init, schedulers, cold, seed } = flags;
+const tickets = !flags['no-tickets'];
 const together = Math.min(flags.together, BULK_JOBS_MAX);
 /** Pods a second that Kubernetes 1.36 placed in this shape on such a machine. */
 const KUBERNETES_PER_SECOND = 201;
@@ -102,24 +104,37 @@ async function submit(client: MonitorClient, namespace: string, jobs: number): P
   await Promise.all(Array.from({ length: CALLS_AT_ONCE }, lane));
 }
 
-/** Microseconds that each process took for one job, and all together. */
-function cpuText(before: ReadonlyMap<string, number>, after: ReadonlyMap<string, number>): string {
-  let sum = 0;
+/** Microseconds of processor that each process took for one task, and all together. */
+interface CpuEach {
+  readonly us: number;
+  readonly text: string;
+}
+
+function cpuEach(before: ReadonlyMap<string, number>, after: ReadonlyMap<string, number>): CpuEach {
+  let us = 0;
   const parts = [...after].map(([name, seconds]) => {
-    const us = ((seconds - (before.get(name) ?? 0)) * 1e6) / tasks;
-    sum += us;
-    return `${name}:${us.toFixed(0)}`;
+    const each = ((seconds - (before.get(name) ?? 0)) * 1e6) / tasks;
+    us += each;
+    return `${name}:${each.toFixed(0)}`;
   });
-  return `${sum.toFixed(0)} (${parts.join(' ')})`;
+  return { us, text: `${us.toFixed(0)} (${parts.join(' ')})` };
+}
+
+/** Of how many allocations hosts have reported to the monitor; a question that costs it next to nothing. */
+async function reportedAllocations(monitorUrl: string): Promise<number> {
+  const text = await (await fetch(`${monitorUrl}/metrics`)).text();
+  return Number(/^moorage_monitor_reported_allocations (\d+)$/m.exec(text)?.[1] ?? 0);
 }
 
 /** Waits for the starts on the hosts, as long as they are given. @returns how many run, and when that was seen */
 async function untilRunning(
-  client: MonitorClient,
+  { client, monitorUrl }: { readonly client: MonitorClient; readonly monitorUrl: string },
   namespace: string,
-  jobsWanted: number,
+  { jobsWanted, reportedWanted }: { readonly jobsWanted: number; readonly reportedWanted: number },
 ): Promise<{ readonly running: number; readonly atMs: number }> {
   const deadlineMs = performance.now() + STARTS_MAX_MS;
+  while ((await reportedAllocations(monitorUrl)) < reportedWanted && performance.now() < deadlineMs)
+    await sleep(POLL_MS);
   for (;;) {
     const { jobs } = await client.jobs(namespace, { timeoutMs: 60_000 });
     const running = jobs.reduce((sum, job) => sum + job.counts.running, 0);
@@ -151,7 +166,8 @@ try {
   await runFirstJob(client, deadlineMs);
   await untilHostsReport(client, deadlineMs);
   await submit(client, 'init', init);
-  await untilRunning(client, 'init', init);
+  const asked = { client, monitorUrl: monitor.ready.address };
+  await untilRunning(asked, 'init', { jobsWanted: init, reportedWanted: init });
   if (!cold) await cell.untilSchedulersRest(deadlineMs);
   const startMs = performance.now();
   const startRevision = (await store.read([])).revision;
@@ -167,7 +183,10 @@ try {
   const transactions = (await store.read([])).revision - startRevision;
   clearTimeout(late);
   commits.close();
-  const { running, atMs: runningMs } = await untilRunning(client, MEASURED, tasks);
+  const { running, atMs: runningMs } = await untilRunning(asked, MEASURED, {
+    jobsWanted: tasks,
+    reportedWanted: init + tasks,
+  });
   const runningCpu = cell.cpuSeconds();
   const { schedulers: statuses } = await client.schedulers();
   const perSecond = tasks / ((committedMs - startMs) / 1_000);
@@ -175,12 +194,17 @@ try {
   const conflicts = statuses.reduce((sum, one) => sum + one.conflicted, 0);
   const rebases = statuses.reduce((sum, one) => sum + one.rebased, 0);
   const committed = statuses.map((one) => one.committed);
+  const beforeRaw = cell.cpuSeconds();
   const raw = await rawPerSecond();
+  const rawCpu = cpuEach(onlyRaw(beforeRaw), onlyRaw(cell.cpuSeconds()));
+  const untilRunningCpu = cpuEach(startCpu, runningCpu);
+  const runningPerSecond = running / ((runningMs - startMs) / 1_000);
   console.log(
     `k8s-shape hosts=${String(hosts)} tasks=${String(tasks)} init=${String(init)} together=${String(together)} schedulers=${String(schedulers)} tickets=${tickets ? 'on' : 'off'} rehearsed=${cold ? 'no' : 'yes'}` +
       ` etcd=${bed.etcdVersion} seed=${String(seed)} submitted_s=${seconds(submittedMs)} committed_s=${seconds(committedMs)}` +
-      ` running=${String(running)} running_s=${seconds(runningMs)} per_second=${perSecond.toFixed(0)} cpu_us_each=${cpuText(startCpu, committedCpu)} cpu_us_each_until_running=${cpuText(startCpu, runningCpu)}` +
-      ` transactions=${String(transactions)} conflicts=${String(conflicts)} rebases=${String(rebases)} committed_each=${committed.join(',')} raw_per_second=${raw.toFixed(0)} ratio_to_raw=${(perSecond / raw).toFixed(3)}` +
+      ` running=${String(running)} running_s=${seconds(runningMs)} per_second=${perSecond.toFixed(0)} cpu_us_each=${cpuEach(startCpu, committedCpu).text} cpu_us_each_until_running=${untilRunningCpu.text}` +
+      ` transactions=${String(transactions)} conflicts=${String(conflicts)} rebases=${String(rebases)} committed_each=${committed.join(',')} raw_per_second=${raw.toFixed(0)} raw_cpu_us_each=${rawCpu.text} ratio_to_raw=${(perSecond / raw).toFixed(3)}` +
+      ` running_per_second=${runningPerSecond.toFixed(0)} running_ratio_to_raw=${(runningPerSecond / raw).toFixed(3)} cpu_ratio_to_raw=${(untilRunningCpu.us / rawCpu.us).toFixed(1)}` +
       ` ratio_to_${String(KUBERNETES_PER_SECOND)}=${(perSecond / KUBERNETES_PER_SECOND).toFixed(1)} wanted=>=${String(WANTED_RATIO)}`,
   );
 } finally {
@@ -217,6 +241,11 @@ async function untilHostsReport(client: MonitorClient, deadlineMs: number): Prom
     if (performance.now() > deadlineMs) throw new Error('the hosts did not all report in time');
     await sleep(POLL_MS);
   }
+}
+
+/** Of the processes, those that the raw commits use: the bench as their client, and etcd. */
+function onlyRaw(used: ReadonlyMap<string, number>): ReadonlyMap<string, number> {
+  return new Map([...used].filter(([name]) => name === 'bench' || name === 'etcd'));
 }
 
 async function rawPerSecond(): Promise<number> {
