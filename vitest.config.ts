@@ -25,14 +25,20 @@ export default defineConfig({
           name: 'pure',
           include: ['test/**/*.test.ts'],
           exclude: [...REAL, ...MOCKING],
-          // They share the modules that they load, which takes more time than most of them.
+          // Tests of one worker share the modules that they load, which takes more time than most of them.
           isolate: false,
         },
       },
       { extends: true, test: { name: 'mocking', include: MOCKING } },
       {
         extends: true,
-        test: { name: 'real', include: REAL, testTimeout: REAL_MS, hookTimeout: REAL_MS },
+        test: {
+          name: 'real',
+          include: REAL,
+          isolate: false,
+          testTimeout: REAL_MS,
+          hookTimeout: REAL_MS,
+        },
       },
     ],
   },
