@@ -71,6 +71,7 @@ export function monitorRoutes(state: MonitorState, keeper: StoreKeeper | null): 
       }),
     };
   });
+  const [method, path, right] = ATTACH;
   const served = [...wrapped, ...pageRoutes(state)];
-  return [...served, openApiRoute(state, [...served, ATTACH])];
+  return [...served, openApiRoute(state, [...served, { method, path, right }])];
 }

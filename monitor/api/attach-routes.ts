@@ -48,15 +48,15 @@ export function attachRoutes(state: MonitorState): Route[] {
   ];
 }
 
-/** The channel among these routes. */
-export const ATTACH = { method: 'CHANNEL', path: '/v1/allocations/:id/attach', right: 'enter' } as const;
+/** The channel of `attachChannels`, for the document of all routes. */
+export const ATTACH = ['CHANNEL', '/v1/allocations/:id/attach', 'enter'] as const;
 
 /** Connects a client to the host of its target. When one side ends, so does the other. */
 export function attachChannels(state: MonitorState, channels: ChannelClient): ChannelRoute[] {
   const routes: ChannelRoute[] = [
     {
-      path: ATTACH.path,
-      right: ATTACH.right,
+      path: '/v1/allocations/:id/attach',
+      right: 'enter',
       open: async (request) => {
         const { address, ...behalf } = hostOf(state, request);
         const call = state.hosts.attaching(address, idOf(request), request.query, behalf);

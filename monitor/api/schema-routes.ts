@@ -29,13 +29,15 @@ export function schemaRoutes(): Route[] {
 export function openApiRoute(state: MonitorState, served: readonly ServedRoute[]): Route {
   // As above.
   let made: OpenApi | null = null;
-  const route = { method: 'GET', path: '/v1/openapi.json', right: 'health' } as const;
-  return {
-    ...route,
+  const route: Route = {
+    method: 'GET',
+    path: '/v1/openapi.json',
+    right: 'health',
     handle: async () => ({
       status: 200,
       contentType: 'application/vnd.oai.openapi+json; version=3.1',
       body: (made ??= openApiOf([...served, route], state.version)),
     }),
   };
+  return route;
 }

@@ -320,8 +320,10 @@ monitor DELETE /v1/quotas/:namespace
 monitor DELETE /v1/secrets/:namespace/:name
 monitor DELETE /v1/shared/:name
 monitor DELETE /v1/tokens/:id
+monitor GET /
 monitor GET /livez
 monitor GET /metrics
+monitor GET /page/:file
 monitor GET /readyz
 monitor GET /v1/allocations
 monitor GET /v1/allocations/:id/exec/:command
@@ -334,6 +336,7 @@ monitor GET /v1/jobs/:namespace/:job
 monitor GET /v1/jobs/:namespace/:job/exit
 monitor GET /v1/jobs/:namespace/:job/logs streams
 monitor GET /v1/jobs/:namespace/:job/why
+monitor GET /v1/openapi.json
 monitor GET /v1/pauses
 monitor GET /v1/quotas
 monitor GET /v1/reports streams
