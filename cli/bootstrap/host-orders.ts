@@ -1,9 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { nodeClient } from '../../src/adapters/http/node-client.ts';
 import type { Credentials } from '../../src/adapters/pki/credentials.ts';
+import { delegationSigner } from '../../src/adapters/pki/delegations.ts';
 import { sha256Hex } from '../../src/adapters/system/digest.ts';
+import { systemClock } from '../../src/adapters/system/system.ts';
 import { readSigningKey } from '../../src/adapters/tickets/key-files.ts';
 import { ticketSigner } from '../../src/adapters/tickets/tickets.ts';
+import { Delegator } from '../../src/clients/delegator.ts';
 import { HostClient } from '../../src/clients/host-client.ts';
 import type { Allocation } from '../../src/core/cell/allocation.ts';
 import { makeId } from '../../src/core/cell/ids.ts';
@@ -60,7 +63,9 @@ export class HostOrders {
   ) {
     this.#state = state;
     this.#hosts = new HostClient(nodeClient(deps.scheduler));
-    this.#logs = new HostClient(nodeClient(deps.monitor));
+    const sign = delegationSigner(deps.monitor);
+    const delegator = new Delegator({ sign, digest: sha256Hex, clock: systemClock });
+    this.#logs = new HostClient(nodeClient(deps.monitor), { delegator });
     this.#signer = deps.signer;
     this.#nowMs = deps.nowMs;
   }
@@ -127,7 +132,8 @@ export class HostOrders {
     for (const stream of ['stdout', 'stderr'] as const) {
       try {
         const request = { task: task.name, stream, offset: 0, follow: false };
-        const { chunks } = await this.#logs.logs(url, task.allocation, request);
+        const behalf = { by: `operator/${BOOTSTRAP}`, host: task.host };
+        const { chunks } = await this.#logs.logs(url, task.allocation, request, behalf);
         const decoder = new TextDecoder();
         let text = '';
         for await (const chunk of chunks)

@@ -28,6 +28,7 @@ const ELSEWHERE: readonly (readonly [RegExp, string])[] = [
   [/^agent\/disk\.replace\/cmds\.wal/, 'only after two thousand signals to one task: signals.test.ts'],
   [/^agent\/disk\.append\/quarantine/, 'only of a torn journal'],
   [/^agent\/disk\.(publish|remove)\/probe|^agent\/disk\.remove\/reserve/, 'only of a disk that fails'],
+  [/^agent\/disk\.publish\/unhealthy/, 'no task here has a check: health-checks.test.ts kills such an agent'],
   [/^agent\/link\.renew/, 'no task here has a disconnect deadline'],
   [/^agent\/cgroups\.killListed/, 'only where there is no cgroup.kill'],
 ];
