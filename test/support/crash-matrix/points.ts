@@ -28,7 +28,11 @@ const ELSEWHERE: readonly (readonly [RegExp, string])[] = [
   [/^agent\/disk\.replace\/cmds\.wal/, 'only after two thousand signals to one task: signals.test.ts'],
   [/^agent\/disk\.append\/quarantine/, 'only of a torn journal'],
   [/^agent\/disk\.(publish|remove)\/probe|^agent\/disk\.remove\/reserve/, 'only of a disk that fails'],
-  [/^agent\/disk\.publish\/unhealthy/, 'no task here has a check: health-checks.test.ts kills such an agent'],
+  [
+    /^agent\/(probes\.|disk\.(publish\/unhealthy|replace\/health|remove\/work))/,
+    'no task here has a check: health-checks.test.ts kills such an agent',
+  ],
+  [/^agent\/disk\.[a-zA-Z]+\/secrets/, 'no task here has secrets: secrets.test.ts'],
   [/^agent\/link\.renew/, 'no task here has a disconnect deadline'],
   [/^agent\/cgroups\.killListed/, 'only where there is no cgroup.kill'],
 ];
