@@ -29,7 +29,7 @@ const ELSEWHERE: readonly (readonly [RegExp, string])[] = [
   [/^agent\/disk\.append\/quarantine/, 'only of a torn journal'],
   [/^agent\/disk\.(publish|remove)\/probe|^agent\/disk\.remove\/reserve/, 'only of a disk that fails'],
   [
-    /^agent\/(probes\.|disk\.(publish\/unhealthy|replace\/health|remove\/work))/,
+    /^agent\/(probes\.|disk\.(publish\/unhealthy|replace\/health|remove\/(work|exec)))/,
     'no task here has a check: health-checks.test.ts kills such an agent',
   ],
   [/^agent\/disk\.[a-zA-Z]+\/secrets/, 'no task here has secrets: secrets.test.ts'],
