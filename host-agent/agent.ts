@@ -45,7 +45,7 @@ import { Journal } from './state/journal.ts';
 import { LeakWatch } from './leaks/leaks.ts';
 import { MemoryGuard } from './pressure/pressure.ts';
 import { Leases } from './leases/leases.ts';
-import { Turns } from '../src/runtime/wait/turns.ts';
+import { Semaphore } from '../src/runtime/wait/semaphore.ts';
 import type { UserRange } from './leases/task-users.ts';
 import { ownRange } from './leases/task-users.ts';
 import { Orphans } from './recovery/orphans.ts';
@@ -158,7 +158,7 @@ export class HostAgent {
       const { openSecret = null } = crypto;
       const options = { owner, cgroupParent, artifactBytesMax, openSecret, ...own };
       const tools = await TaskTools.open(plain, options);
-      const ports: TaskPorts = { ...plain, tools, checkTurns: new Turns(CHECKS_AT_ONCE_MAX) };
+      const ports: TaskPorts = { ...plain, tools, checkSemaphore: new Semaphore(CHECKS_AT_ONCE_MAX) };
       const network = await networkRules(plain, { stateId, users, isolation: tools.isolation });
       const pressed = pressureAttributes(await pressureOf(plain.cgroups));
       const allowed = policyAttributes(settings.allow, tools.isolation);

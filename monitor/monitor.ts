@@ -67,7 +67,8 @@ import { Invitations } from './tokens/invitations.ts';
 import { Secrets } from './tokens/secrets.ts';
 import { Tokens } from './tokens/tokens.ts';
 import { EligibilityWriter } from './hosts/eligibility.ts';
-import { AutoRevert, JobVersions } from './jobs/versions.ts';
+import { AutoRevert } from './jobs/auto-revert.ts';
+import { JobVersions } from './jobs/versions.ts';
 import { SchedulerQueries } from './jobs/why.ts';
 
 export interface MonitorDeps extends Omit<RolePorts, 'keys'> {

@@ -14,10 +14,13 @@ import { Steps } from '../../cli/local-cell/steps.ts';
 import { nodeClient } from '../../src/adapters/http/node-client.ts';
 import { bearerOf } from '../../src/adapters/pki/bearer.ts';
 import { MonitorClient } from '../../src/clients/monitor-client.ts';
+import { seededRandom } from '../../src/core/random/random.ts';
 import { flagsOf } from '../testbed/flags.ts';
 import { percentile } from '../testbed/percentile.ts';
 
-const { viewers, seconds, rounds } = flagsOf({ viewers: 100, seconds: 20, rounds: 5 });
+const { viewers, seconds, rounds, seed } = flagsOf({ viewers: 100, seconds: 20, rounds: 5, seed: 1 });
+/** When viewers first ask. */
+const arrivals = seededRandom(seed);
 
 const TOKEN_TTL_MS = 3_600_000;
 /** As often as the page asks. */
@@ -165,7 +168,7 @@ async function watch(
   const client = new MonitorClient(http, { urls: cell.monitors, from: 'the bench' }, signal);
   const again = async (everyMs: number, ask: () => readonly Promise<unknown>[]): Promise<void> => {
     // They did not come at one moment.
-    await pause(Math.random() * everyMs, undefined, { signal }).catch(() => undefined);
+    await pause(arrivals.fraction() * everyMs, undefined, { signal }).catch(() => undefined);
     while (!signal.aborted) {
       const asked = ask();
       calls.made += asked.length;

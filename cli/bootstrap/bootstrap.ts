@@ -3,22 +3,19 @@
  * hosts, and started without any of the services that they are:
  *
  * 1. `bare-hosts.ts` finds the machines by their tokens. `layout.ts` decides which process runs where, `system-job.ts` what it is
- *    as a job. All of that is written to the folder before anything is done, so that a repeated run goes on with the same.
+ *    as a job. All of that is the plan (`plan.ts`), which is written to the folder (`bootstrap-folder.ts`) before anything is
+ *    done, so that a repeated run goes on with the same.
  * 2. Each machine gets certificates for the keys that it has made, and is an agent of the cell from then on.
  * 3. `host-orders.ts` starts the members of the store, as a scheduler would, with tickets that are signed here.
  * 4. When the store answers, `cell-records.ts` records every process as a job with its placement, and the others are started.
  *
  * What runs is left as it is; a host that does not answer is told, and left to the next run.
  */
-import { randomBytes, randomUUID } from 'node:crypto';
-import { readFileSync } from 'node:fs';
+import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
-import { errorCodeOf } from '../../src/adapters/adapters.ts';
-import { makeFolder } from '../../src/adapters/disk/make-folder.ts';
-import { writeWhole } from '../../src/adapters/disk/write-whole.ts';
+import { join } from 'node:path';
 import { EtcdCellStore } from '../../src/adapters/etcd/etcd.ts';
-import { AUTHORITY_TTL_MS, AuthorityFolder, LEAF_TTL_MS } from '../../src/adapters/pki/authority-folder.ts';
+import { AUTHORITY_TTL_MS, LEAF_TTL_MS } from '../../src/adapters/pki/authority-folder.ts';
 import type { Credentials } from '../../src/adapters/pki/credentials.ts';
 import { openCredentials } from '../../src/adapters/pki/credentials.ts';
 import { systemClock } from '../../src/adapters/system/system.ts';
@@ -31,16 +28,16 @@ import { cellKeys } from '../../src/core/cell/keys.ts';
 import type { CellStore } from '../../src/ports/cell-store.ts';
 import { StoreError } from '../../src/ports/cell-store.ts';
 import type { BootstrapHost, BootstrapState, SystemTask } from '../../src/wire/join/bootstrap-file.ts';
-import { bootstrapFile } from '../../src/wire/join/bootstrap-file.ts';
 import { readDuration } from '../../src/wire/values/units.ts';
 import type { Context } from '../command/context.ts';
 import { CliError, EXIT, usageError } from '../command/exit.ts';
 import { secureCellStore } from '../operator/secure.ts';
 import type { HostsFlags } from './bare-hosts.ts';
 import { adoptHost, BareHost, namedHosts } from './bare-hosts.ts';
+import { BootstrapFolder } from './bootstrap-folder.ts';
 import { record } from './cell-records.ts';
 import { allocationOf, BOOTSTRAP, HostOrders, TaskFailed } from './host-orders.ts';
-import { layoutOf } from './layout.ts';
+import { makePlan, showPlan } from './plan.ts';
 import { etcdUrls, monitorUrls, systemJob } from './system-job.ts';
 
 export interface BootstrapFlags extends HostsFlags {
@@ -65,7 +62,7 @@ export async function bootstrap(context: Context, path: string, flags: Bootstrap
     throw usageError(`${path} is of the cell ${known.cell}`, `--cell ${known.cell}, or another folder`);
   if (known === null && tokens.length === 0)
     throw usageError('name the machines', 'moorage bootstrap FOLDER --hosts @FILE, with a token a line');
-  if (flags.dryRun === true) return dryRun(context, known, tokens, flags.cell);
+  if (flags.dryRun === true) return showPlan(context, known, tokens, flags.cell);
   const run = await Bootstrap.begin(context, folder, known, tokens, flags.cell);
   try {
     return await run.all();
@@ -80,67 +77,6 @@ export async function bootstrap(context: Context, path: string, flags: Bootstrap
     throw error;
   } finally {
     run.close();
-  }
-}
-
-/** Says what there is to do, and does nothing of it. */
-function dryRun(
-  { terminal }: Context,
-  known: BootstrapState | null,
-  tokens: readonly BareToken[],
-  cell: string,
-): number {
-  const tasks = known?.tasks ?? layoutOf(tokens.map(({ host }) => host));
-  const hosts =
-    known?.hosts.map(({ id, url }) => ({ id, url })) ??
-    tokens.map(({ host, monitors: [url = ''] }) => ({ id: host, url }));
-  terminal.out(known === null ? `makes the authority of cell ${cell}\n` : `goes on with cell ${cell}\n`);
-  for (const { id, url } of hosts) {
-    terminal.out(`host ${id} at ${url}: an agent, unless it runs\n`);
-    for (const { name } of tasks.filter(({ host }) => host === id))
-      terminal.out(`  ${name}, unless it runs\n`);
-  }
-  terminal.out('nothing was done: this was a dry run\n');
-  return EXIT.ok;
-}
-
-/** The authority, the keys of tickets, and what was decided: with this folder a cell can be made again, and taken over. */
-class BootstrapFolder {
-  readonly path: string;
-  #written: Promise<void> = Promise.resolve();
-
-  constructor(path: string) {
-    this.path = resolve(path);
-  }
-
-  get authority(): AuthorityFolder {
-    return new AuthorityFolder(join(this.path, 'authority'));
-  }
-
-  get keys(): string {
-    return join(this.path, 'keys');
-  }
-
-  read(): BootstrapState | null {
-    try {
-      return bootstrapFile.decode(readFileSync(this.#file, 'utf8'));
-    } catch (error) {
-      if (errorCodeOf(error) === 'ENOENT') return null;
-      throw error;
-    }
-  }
-
-  /** One after the other, in the order of the calls. */
-  write(state: BootstrapState): Promise<void> {
-    const write = async (): Promise<void> => {
-      makeFolder(this.path, 0o700);
-      await writeWhole(this.#file, bootstrapFile.encode(state));
-    };
-    return (this.#written = this.#written.then(write));
-  }
-
-  get #file(): string {
-    return join(this.path, 'bootstrap.json');
   }
 }
 
@@ -165,7 +101,7 @@ class Bootstrap {
     const nowMs = context.terminal.nowMs();
     await folder.authority.init(cell, { nowMs, ttlMs: AUTHORITY_TTL_MS });
     const { signingKeyFile } = await makeKeyFiles(folder.keys);
-    const state = known ?? (await decide(context, tokens, cell));
+    const state = known ?? (await makePlan(context, tokens, cell));
     await folder.write(state);
     const issue = async (role: IdentityRole): Promise<Credentials> => {
       const times = { nowMs, ttlMs: LEAF_TTL_MS, hosts: [] };
@@ -434,48 +370,6 @@ class Bootstrap {
     }
     return false;
   }
-}
-
-/** Asks every machine once, so that the commands of the tasks are known. @throws CliError */
-async function decide(
-  { terminal }: Context,
-  tokens: readonly BareToken[],
-  cell: string,
-): Promise<BootstrapState> {
-  const nowMs = terminal.nowMs();
-  const tasks = layoutOf(tokens.map(({ host }) => host)).map((task) => ({
-    ...task,
-    allocation: makeId(nowMs, randomBytes(16)),
-  }));
-  const hosts = await Promise.all(
-    tokens.map(async (token): Promise<BootstrapHost> => {
-      const {
-        host,
-        monitors: [url = ''],
-      } = token;
-      const own = tasks.filter((task) => task.host === host);
-      try {
-        const bare = await BareHost.at(token);
-        const { program, etcd, data } = await bare.keys(own.map(({ role, id }) => `${role}-${id}`));
-        if (etcd === null && own.some(({ role }) => role === 'etcd'))
-          throw usageError(
-            `there is no etcd on ${host}`,
-            'apt-get install etcd-server, or MOORAGE_ETCD=PATH for its agent',
-          );
-        return { id: host, url, program, etcd, data };
-      } catch (error) {
-        if (error instanceof CliError) throw error;
-        const why = error instanceof Error ? error.message : String(error);
-        throw new CliError(
-          EXIT.unreachable,
-          `${host} at ${url}: ${why}`,
-          'moorage agent --bare, there; or leave it out',
-          error,
-        );
-      }
-    }),
-  );
-  return { cell, incarnation: randomUUID(), hosts, tasks };
 }
 
 function addressOf({ url }: BootstrapHost): string {

@@ -11,7 +11,8 @@ import { openCredentials } from '../../src/adapters/pki/credentials.ts';
 import { sha256Hex } from '../../src/adapters/system/digest.ts';
 import { builtFile } from '../../src/adapters/system/package-files.ts';
 import { bareTokenText, invitationIdOf, invitationText } from '../../src/core/access/invitation.ts';
-import { isSameHash, TOKEN_SECRET_BYTES } from '../../src/core/access/token.ts';
+import { isSameHash } from '../../src/core/access/token.ts';
+import { SECRET_BYTES } from '../../src/core/access/secret-text.ts';
 import type { AdmitToken, Route } from '../../src/ports/http.ts';
 import { onAbort } from '../../src/ports/on-abort.ts';
 import type { Log } from '../../src/ports/telemetry.ts';
@@ -84,7 +85,7 @@ async function secretOf(folder: JoinedFolder): Promise<string> {
   } catch (error) {
     if (errorCodeOf(error) !== 'ENOENT') throw error;
   }
-  const text = invitationText(BARE, randomBytes(TOKEN_SECRET_BYTES));
+  const text = invitationText(BARE, randomBytes(SECRET_BYTES));
   await writeWhole(file, `${text}\n`);
   return text;
 }

@@ -17,7 +17,7 @@ export interface CellStoreReach {
 
 /**
  * Makes the users of the cell's store, and the cell itself where the store holds none: its roles may not.
- * @param incarnation of a new cell; absent: any
+ * @param incarnation of a cell that is made now; absent: one is drawn
  * @throws StoreError, SchemaError
  */
 export async function secureCellStore(

@@ -14,7 +14,7 @@ import type {
   OutcomeRecord,
   StopReasonRecord,
 } from '../../src/wire/host-files/host-files.ts';
-import { outcomeFile } from '../../src/wire/host-files/host-files.ts';
+import { outcomeFile, workFolder } from '../../src/wire/host-files/host-files.ts';
 import { DiskError } from '../../src/ports/disk.ts';
 import { Backoff } from '../../src/runtime/wait/backoff.ts';
 import { attemptName } from '../../src/wire/host-files/attempt-files.ts';
@@ -260,7 +260,7 @@ export class AllocationRun {
   async #begin(): Promise<boolean> {
     if (!this.#host.mayBegin(this)) return false;
     this.#move('preparing');
-    await this.#ports.disk.makeFolder(`${this.#folder()}/work`);
+    await this.#ports.disk.makeFolder(workFolder(this.id));
     if (!this.#gather()) return false;
     if (this.#lacks !== null) {
       await this.#end('task-failed', this.#lacks);

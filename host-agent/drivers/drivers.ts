@@ -12,7 +12,7 @@ import { KEEPS_SECRETS } from '../../src/core/host/attributes.ts';
 import type { Task, TaskDriverName } from '../../src/core/cell/job.ts';
 import { CgroupError } from '../../src/ports/cgroups.ts';
 import type { OpenSecret } from '../../src/ports/crypto.ts';
-import type { Turns } from '../../src/runtime/wait/turns.ts';
+import type { Semaphore } from '../../src/runtime/wait/semaphore.ts';
 import type { Launch } from '../../src/wire/api/host-api.ts';
 import type { ShimLaunch } from '../../src/wire/host-files/attempt-files.ts';
 import { openLimits } from '../limits/control-groups.ts';
@@ -39,7 +39,7 @@ import { unpackedFiles } from './unpacked.ts';
 export interface TaskPorts extends AgentPorts {
   readonly tools: TaskTools;
   /** Of health checks, all of this host's tasks together. */
-  readonly checkTurns: Turns;
+  readonly checkSemaphore: Semaphore;
 }
 
 /** `refused`: it is not to be started, and `why` is for people. */

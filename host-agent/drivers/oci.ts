@@ -1,6 +1,7 @@
 import type { Commands } from '../../src/ports/commands.ts';
 import type { Disk } from '../../src/ports/disk.ts';
 import type { ShimLaunch } from '../../src/wire/host-files/attempt-files.ts';
+import { workFolder } from '../../src/wire/host-files/host-files.ts';
 import { DENIED_CALLS } from './denied-calls.ts';
 import type { Images } from './images.ts';
 import { containerOf } from './oci-bundle.ts';
@@ -50,7 +51,7 @@ export class OciDriver implements TaskDriver {
     const { attempt } = order;
     const bundle = `${BUNDLES}/${attempt}`;
     await disk.remove(bundle);
-    const work = disk.absolute(`allocations/${order.allocation.id}/work`);
+    const work = disk.absolute(workFolder(order.allocation.id));
     const facts = await images.factsOf(image.sha256);
     const container = containerOf(order, launch, {
       root: images.rootOf(image.sha256),

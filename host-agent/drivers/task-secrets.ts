@@ -26,6 +26,8 @@ export interface TaskSecretsParts {
  */
 export class TaskSecrets {
   readonly #parts: TaskSecretsParts;
+  /** Attempts that may have a folder; null: nobody looked since this agent began. Most tasks have none, and cost no look. */
+  #brought: Set<string> | null = null;
 
   constructor(parts: TaskSecretsParts) {
     this.#parts = parts;
@@ -50,6 +52,7 @@ export class TaskSecrets {
     if (!(await this.remove(attempt))) throw new PrepareError('what was left of its secrets is still in use');
     const folder = `${FOLDER}/${attempt}`;
     const path = disk.absolute(folder);
+    this.#brought?.add(attempt);
     await disk.makeFolder(folder);
     const owner = String(uid);
     const flags = `size=${SIZE},mode=0500,uid=${owner},gid=${owner},nosuid,nodev,noexec`;
@@ -65,13 +68,20 @@ export class TaskSecrets {
   /** @returns false while something is left */
   async remove(attempt: string): Promise<boolean> {
     const { commands, disk } = this.#parts;
-    if (!(await this.scan()).includes(attempt)) return true;
+    this.#brought ??= new Set(await this.scan());
+    if (!this.#brought.has(attempt)) return true;
+    if (!(await this.scan()).includes(attempt)) return this.#removed(attempt);
     const folder = `${FOLDER}/${attempt}`;
     // First of all: where a copy of the mount lives on in another task's sight, it has nothing in it.
     for (const name of await disk.list(folder)) await disk.remove(`${folder}/${name}`);
     const { code, err } = await commands.run(['umount', '--', disk.absolute(folder)], MOUNT_MS);
     if (code !== 0 && !err.includes('not mounted')) return false;
     await disk.remove(folder);
+    return this.#removed(attempt);
+  }
+
+  #removed(attempt: string): true {
+    this.#brought?.delete(attempt);
     return true;
   }
 

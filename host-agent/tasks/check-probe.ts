@@ -4,6 +4,7 @@ import type { ProbeAnswer } from '../../src/ports/probes.ts';
 import { sleep } from '../../src/runtime/wait/wait.ts';
 import type { ExitRecord } from '../../src/wire/host-files/attempt-files.ts';
 import { execName, segmentName } from '../../src/wire/host-files/attempt-files.ts';
+import { workFolder } from '../../src/wire/host-files/host-files.ts';
 import type { TaskPorts } from '../drivers/drivers.ts';
 import { attemptFolder, readAttempt } from './attempt.ts';
 import { interpolate, wordsOf } from './launch.ts';
@@ -21,7 +22,7 @@ export interface CheckedAttempt {
 const CHECK_COMMAND = 'moorage-check-';
 /** Where a task without an address of its own is asked. */
 const LOOPBACK = '127.0.0.1';
-/** How often a command's end is looked for: its shim's word may be late. */
+/** How often a command's end is looked for: its shim's event may be late. */
 const LOOK_MS = 100;
 /** Its shim kills it at the time's end; then its end is waited for so long. */
 const KILL_MS = 2_000;
@@ -64,7 +65,7 @@ export async function forgetReadyFiles(
 }
 
 function readyFile({ allocation }: Pick<CheckedAttempt, 'allocation'>, file: string): string {
-  return `allocations/${allocation.id}/work/${file}`;
+  return `${workFolder(allocation.id)}/${file}`;
 }
 
 /** Ends what an agent of before left of its checks in the attempt. @throws DiskError */
@@ -112,9 +113,9 @@ async function runCheck(
 async function endOfCheck(ports: TaskPorts, name: string, timeoutMs: number): Promise<ExitRecord | null> {
   const { clock, processes } = ports;
   const lateMs = clock.monotonicMs() + timeoutMs + KILL_MS;
-  let news = new AbortController();
+  let changed = new AbortController();
   const unsubscribe = processes.onEvent((attempt) => {
-    if (attempt === name) news.abort();
+    if (attempt === name) changed.abort();
   });
   try {
     for (;;) {
@@ -124,8 +125,8 @@ async function endOfCheck(ports: TaskPorts, name: string, timeoutMs: number): Pr
         await processes.killTree(name);
         return null;
       }
-      await sleep(clock, LOOK_MS, news.signal);
-      if (news.signal.aborted) news = new AbortController();
+      await sleep(clock, LOOK_MS, changed.signal);
+      if (changed.signal.aborted) changed = new AbortController();
     }
   } finally {
     unsubscribe();

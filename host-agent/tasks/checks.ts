@@ -106,12 +106,12 @@ export class TaskChecks {
   }
 
   async #follow(one: Running): Promise<void> {
-    const { clock, random, checkTurns } = this.#ports;
+    const { clock, random, checkSemaphore } = this.#ports;
     const { signal } = this.#closing;
     const spread = random.fraction() * Math.min(FIRST_INTERVAL_MS, one.check.intervalMs) * JITTER_SHARE;
     await sleep(clock, spread, signal);
     while (!signal.aborted) {
-      const answer = await checkTurns.run(() => this.#try(one));
+      const answer = await checkSemaphore.run(() => this.#try(one));
       if (answer !== null) await this.#count(one, answer);
       await sleep(clock, this.#pauseMs(one) * (1 - JITTER_SHARE * random.fraction()), signal);
     }
@@ -155,8 +155,8 @@ export class TaskChecks {
     const isSame = is === report.state;
     if (!isSame && one.inARow < (passed ? check.successThreshold : check.failureThreshold)) return;
     const { clock } = this.#ports;
-    const isNews = is === 'failing' && detail !== report.detail;
-    if (isSame && (!isNews || clock.monotonicMs() - one.toldAtMs < DETAIL_EVERY_MS)) return;
+    const isOther = is === 'failing' && detail !== report.detail;
+    if (isSame && (!isOther || clock.monotonicMs() - one.toldAtMs < DETAIL_EVERY_MS)) return;
     one.toldAtMs = clock.monotonicMs();
     const sinceMs = isSame ? report.sinceMs : Math.round(clock.nowMs());
     const found: CheckReport = { state: is, sinceMs, detail };

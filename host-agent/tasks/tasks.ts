@@ -1,7 +1,8 @@
 /**
  * One task of an allocation: its attempts, one after another. For each attempt the run below asks the task's driver to
  * prepare it, builds the shim's order (`launch.ts`), writes it and asks for a shim (`attempt.ts`), and follows the files
- * that the shim writes. While it runs, `checks.ts` looks after its health by tries of `check-probe.ts`. When an attempt ends, `restarts.ts` decides whether and when the next one begins.
+ * that the shim writes. While it runs, `health.ts` says whether it must end for its health, by the checks of `checks.ts`, each a
+ * series of tries of `check-probe.ts`. When an attempt ends, `restarts.ts` decides whether and when the next one begins.
  * `attempt-commands.ts` ends the commands that still run in an ended attempt; `qos.ts` says which task the kernel ends first
  * when memory runs out.
  */
@@ -9,12 +10,8 @@ import type { Allocation, Exit } from '../../src/core/cell/allocation.ts';
 import type { RestartPolicy, Task } from '../../src/core/cell/job.ts';
 import type { TaskReport } from '../../src/core/host/report.ts';
 import type { AttemptSpec, ExitRecord, ShimLaunch } from '../../src/wire/host-files/attempt-files.ts';
-import {
-  ATTEMPT_FILES,
-  attemptFile,
-  attemptName,
-  unhealthyFile,
-} from '../../src/wire/host-files/attempt-files.ts';
+import { ATTEMPT_FILES, attemptFile, attemptName } from '../../src/wire/host-files/attempt-files.ts';
+import { workFolder } from '../../src/wire/host-files/host-files.ts';
 import type { AttemptState } from './attempt.ts';
 import {
   attemptFolder,
@@ -29,7 +26,7 @@ import {
 import type { TaskPorts } from '../drivers/drivers.ts';
 import { readRecord } from '../state/records.ts';
 import { forgetReadyFiles } from './check-probe.ts';
-import { TaskChecks } from './checks.ts';
+import { TaskHealth } from './health.ts';
 import { decideRestart, succeeded, withinWindow } from './restarts.ts';
 import type { LogBounds } from './launch.ts';
 import { launchOf } from './launch.ts';
@@ -96,11 +93,7 @@ export class TaskRun {
   readonly #addresses: readonly string[];
   readonly #own: Pick<TaskOrder, 'uid' | 'sealed'>;
   readonly #deadlines: () => ShimDeadlines;
-  readonly #onHealth: () => void;
-  #checks: TaskChecks | null = null;
-  /** Since when its attempt is being ended, because a check failed (monotonic); null: it is not. */
-  #unhealthySince: number | null = null;
-  #closed = false;
+  readonly #health: TaskHealth;
   #attempt: AttemptSpec | null = null;
   #observed: AttemptState | null = null;
   /** Of the attempt before this one. */
@@ -126,7 +119,7 @@ export class TaskRun {
     const { uid, sealed } = order;
     this.#own = { ...(uid === undefined ? {} : { uid }), ...(sealed === undefined ? {} : { sealed }) };
     this.#deadlines = order.deadlines;
-    this.#onHealth = order.onHealth;
+    this.#health = new TaskHealth(ports, order);
     this.task = order.task;
   }
 
@@ -190,7 +183,7 @@ export class TaskRun {
       ...(observed?.kind === 'running' && observed.startedAtMs !== null
         ? { startedAtMs: observed.startedAtMs }
         : {}),
-      ...(this.#checks === null ? {} : { ready: this.#checks.ready, checks: this.#checks.reports() }),
+      ...this.#health.report(),
       ...(this.#lastExit === null ? {} : { lastExit: exitOf(this.#lastExit) }),
     };
   }
@@ -226,37 +219,23 @@ export class TaskRun {
   async #endOf(number: number): Promise<ExitRecord | null> {
     const name = attemptName(this.#allocation.id, this.task.name, number);
     const exit = await endOf(this.#ports, name);
-    return exit === null ? null : this.#explained(name, exit);
+    return exit === null ? null : this.#health.explained(name, exit);
   }
 
-  /** With why this host ended it, where it did so for its health. */
-  async #explained(name: string, exit: ExitRecord): Promise<ExitRecord> {
-    if (this.task.checks === undefined) return exit;
-    const path = `${attemptFolder(name)}/${ATTEMPT_FILES.unhealthy}`;
-    const found = await readRecord(this.#ports, path, unhealthyFile, { leave: true });
-    return found.kind === 'found' ? { ...exit, unhealthy: found.value.why } : exit;
-  }
-
-  /** @param verify look also whether the shim is still there: for when no news proves nothing */
+  /** @param verify look also whether the shim is still there: for when no event proves nothing */
   async refresh(verify: boolean): Promise<void> {
     if (this.#done || this.#attempt === null) return;
     if (this.#restartAtMs === null) await this.#look(verify);
-    if (this.#checks !== null) await this.#lookAtHealth(this.#checks);
+    if (this.#health.isChecked) await this.#endUnhealthy();
     if (this.#restartAtMs !== null && this.#ports.clock.monotonicMs() >= this.#restartAtMs)
       await this.#restart();
   }
 
-  /** What follows from its health checks: what is not alive any more is ended, and counts as failed. */
-  async #lookAtHealth({ dead }: TaskChecks): Promise<void> {
-    if (dead === null || this.#stopSince !== null || this.#observed?.kind !== 'running') return;
-    const nowMs = this.#ports.clock.monotonicMs();
-    if (this.#unhealthySince === null) {
-      const path = `${attemptFolder(this.#name())}/${ATTEMPT_FILES.unhealthy}`;
-      const record = { why: dead, atMs: Math.round(this.#ports.clock.nowMs()) };
-      await this.#ports.disk.publish(path, unhealthyFile.encode(record));
-      this.#unhealthySince = nowMs;
-    }
-    await this.#end(nowMs - this.#unhealthySince >= this.task.stop.graceMs);
+  /** What is not alive any more is ended, and counts as failed. */
+  async #endUnhealthy(): Promise<void> {
+    if (this.#stopSince !== null || this.#observed?.kind !== 'running') return;
+    const since = await this.#health.deadSince(this.#name());
+    if (since !== null) await this.#end(this.#ports.clock.monotonicMs() - since >= this.task.stop.graceMs);
   }
 
   /** Its signal, and after its grace the kill. */
@@ -270,13 +249,7 @@ export class TaskRun {
 
   /** Nothing more is asked of it; what runs goes on. */
   close(): void {
-    this.#closed = true;
-    this.#endChecks();
-  }
-
-  #endChecks(): void {
-    this.#checks?.close();
-    this.#checks = null;
+    this.#health.close();
   }
 
   /** Drives it to its end: signal, grace, kill. Call again until `done`. @param isKill kill at once */
@@ -284,7 +257,7 @@ export class TaskRun {
     const nowMs = this.#ports.clock.monotonicMs();
     if (this.#stopSince === null) this.#signalled = false;
     this.#stopSince ??= nowMs;
-    this.#endChecks();
+    this.#health.end();
     if (this.#done) return;
     if (this.#attempt === null || this.#restartAtMs !== null) return this.#finish('stopped');
     const name = this.#name();
@@ -312,12 +285,9 @@ export class TaskRun {
   wakeInMs(): number | null {
     if (this.#done) return null;
     const nowMs = this.#ports.clock.monotonicMs();
-    if (this.#stopSince !== null) {
-      const graceMs = this.#stopSince + this.task.stop.graceMs - nowMs;
-      return graceMs > 0 ? graceMs : KILL_AGAIN_MS;
-    }
-    if (this.#unhealthySince !== null && this.#restartAtMs === null) {
-      const graceMs = this.#unhealthySince + this.task.stop.graceMs - nowMs;
+    const endsSince = this.#stopSince ?? (this.#restartAtMs === null ? this.#health.endsSince : null);
+    if (endsSince !== null) {
+      const graceMs = endsSince + this.task.stop.graceMs - nowMs;
       return graceMs > 0 ? graceMs : KILL_AGAIN_MS;
     }
     return this.#restartAtMs === null ? null : Math.max(0, this.#restartAtMs - nowMs);
@@ -330,27 +300,16 @@ export class TaskRun {
     const observed = this.#observed;
     if (observed.kind === 'running') {
       this.#firstStartedAtMs ??= observed.startedAtMs;
-      if (this.#isChecked()) await this.#beginChecks(name, observed.startedAtMs);
+      if (this.task.checks !== undefined && this.#stopSince === null && !this.#over)
+        await this.#health.begin(name, observed.startedAtMs ?? this.#attempt?.atMs ?? 0);
     }
     if (observed.kind === 'ended') {
-      this.#endChecks();
+      this.#health.end();
       this.#firstStartedAtMs ??= observed.startedAtMs;
       if (this.task.checks !== undefined)
-        this.#observed = { ...observed, exit: await this.#explained(name, observed.exit) };
+        this.#observed = { ...observed, exit: await this.#health.explained(name, observed.exit) };
       this.#ended(this.exit ?? observed.exit, observed.startedAtMs);
     }
-  }
-
-  /** Are its health checks to begin? */
-  #isChecked(): boolean {
-    if (this.task.checks === undefined || this.#ports.probes === undefined) return false;
-    return this.#checks === null && this.#stopSince === null && !this.#over && !this.#closed;
-  }
-
-  async #beginChecks(attempt: string, startedAtMs: number | null): Promise<void> {
-    const checked = { attempt, allocation: this.#allocation, task: this.task, addresses: this.#addresses };
-    const atMs = startedAtMs ?? this.#attempt?.atMs ?? 0;
-    this.#checks = await TaskChecks.begin(this.#ports, checked, atMs, this.#onHealth);
   }
 
   async #verify(name: string): Promise<void> {
@@ -428,7 +387,7 @@ export class TaskRun {
     await this.#write(this.#specOf(number, restartsAtMs, doublings, this.exit ?? { out: 0, err: 0 }));
     this.#restartAtMs = null;
     this.#signalled = false;
-    this.#unhealthySince = null;
+    this.#health.forget();
     this.#lastExit = this.exit;
     this.#observed = { kind: 'asked' };
     const old = number - this.#settings.attemptsKept;
@@ -440,7 +399,7 @@ export class TaskRun {
     const attempt = attemptName(spec.allocation, spec.task, spec.number);
     const launch = launchOf(this.#allocation, this.task, {
       attempt,
-      cwd: this.#ports.disk.absolute(`allocations/${this.#allocation.id}/work`),
+      cwd: this.#ports.disk.absolute(workFolder(this.#allocation.id)),
       outBase: spec.outBase,
       errBase: spec.errBase,
       bounds: this.#settings.logBounds,

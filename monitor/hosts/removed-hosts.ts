@@ -1,4 +1,4 @@
-import { every } from '../../src/runtime/wait/wait.ts';
+import { PeriodicTask } from '../../src/runtime/wait/periodic-task.ts';
 import type { MonitorContext } from '../context.ts';
 import { monitorRank } from '../view/rank.ts';
 
@@ -10,19 +10,15 @@ const CHECK_MS = 1_000;
  */
 export class RemovedHosts {
   readonly #deps: MonitorContext;
-  readonly #stop: () => void;
-  #checking: Promise<void> | null = null;
+  readonly #checks: PeriodicTask;
 
   constructor(deps: MonitorContext) {
     this.#deps = deps;
-    this.#stop = every(deps.clock, CHECK_MS, () => {
-      this.#checking ??= this.check().finally(() => (this.#checking = null));
-    });
+    this.#checks = new PeriodicTask(deps.clock, CHECK_MS, () => this.check());
   }
 
-  async close(): Promise<void> {
-    this.#stop();
-    await this.#checking;
+  close(): Promise<void> {
+    return this.#checks.close();
   }
 
   /** Never rejects: what fails is tried again. */

@@ -34,7 +34,7 @@ interface RenewOptions extends SubmitOptions {
   /** The earlier version whose spec it is. */
   readonly restores?: number;
   /** What was said of the update under way is still meant. */
-  readonly keepsWish?: boolean;
+  readonly keepsRollout?: boolean;
   /** It ran before: no canary has to show that it does. */
   readonly isKnown?: boolean;
 }
@@ -57,7 +57,7 @@ export class JobWrites {
    * @throws ProblemError 404, 400 without such a group
    */
   scale(namespace: string, name: string, { group, count }: ScaleRequest): Promise<Written<SubmitAnswer>> {
-    return this.#renew({ namespace, name }, { ifMatch: null, keepsWish: true }, (known) => {
+    return this.#renew({ namespace, name }, { ifMatch: null, keepsRollout: true }, (known) => {
       const { job } = known?.record ?? absent(namespace, name);
       const chosen = groupToScale(job, group);
       return { ...job, groups: { ...job.groups, [chosen.name]: { ...chosen, count } } };
@@ -79,7 +79,7 @@ export class JobWrites {
 
   /**
    * Submits an earlier version's spec again.
-   * @param from the version that must be there; null: any
+   * @param from the version that must be the present one; null: whichever is
    * @throws ProblemError 404 without the job or the version, 409
    */
   async restore(
@@ -103,10 +103,10 @@ export class JobWrites {
     const atMs = this.#deps.clock.nowMs();
     return this.#change(namespace, name, (known) => {
       const { paused: _paused, ...rest } = known.rollout ?? { atMs };
-      const wish = act === 'pause' ? { ...rest, paused: true as const } : rest;
+      const changed = act === 'pause' ? { ...rest, paused: true as const } : rest;
       return {
         ...known,
-        rollout: { ...wish, ...(act === 'promote' ? { promoted: true as const } : {}), atMs },
+        rollout: { ...changed, ...(act === 'promote' ? { promoted: true as const } : {}), atMs },
       };
     });
   }
@@ -178,7 +178,7 @@ export class JobWrites {
       version: (known?.record.version ?? 0) + 1,
       desired: 'run',
       submittedAtMs: this.#deps.clock.nowMs(),
-      ...(rollout === undefined || options.keepsWish !== true ? {} : { rollout }),
+      ...(rollout === undefined || options.keepsRollout !== true ? {} : { rollout }),
       ...(options.isKnown === true ? { rollout: { promoted: true, atMs: this.#deps.clock.nowMs() } } : {}),
       ...(options.restores === undefined ? {} : { restores: options.restores }),
       ...(options.traceparent === undefined ? {} : { traceparent: options.traceparent }),

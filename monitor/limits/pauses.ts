@@ -1,7 +1,7 @@
 import type { Pausable, Pause, Switches } from '../../src/core/quota/quota.ts';
 import { isPaused, PAUSABLE, SWITCHES_OFF } from '../../src/core/quota/quota.ts';
 import type { Entry } from '../../src/ports/cell-store.ts';
-import { every } from '../../src/runtime/wait/wait.ts';
+import { PeriodicTask } from '../../src/runtime/wait/periodic-task.ts';
 import type { PausesAnswer } from '../../src/wire/api/pause-api.ts';
 import { switchesCodec } from '../../src/wire/records/records.ts';
 import type { MonitorContext } from '../context.ts';
@@ -64,19 +64,15 @@ function switchesIn(entry: Entry | undefined): Switches {
 /** Ends pauses whose time is over. Every monitor watches; the one of rank 0 acts. */
 export class PauseWatch {
   readonly #deps: MonitorContext;
-  readonly #stop: () => void;
-  #checking: Promise<void> | null = null;
+  readonly #checks: PeriodicTask;
 
   constructor(deps: MonitorContext) {
     this.#deps = deps;
-    this.#stop = every(deps.clock, CHECK_MS, () => {
-      this.#checking ??= this.check().finally(() => (this.#checking = null));
-    });
+    this.#checks = new PeriodicTask(deps.clock, CHECK_MS, () => this.check());
   }
 
-  async close(): Promise<void> {
-    this.#stop();
-    await this.#checking;
+  close(): Promise<void> {
+    return this.#checks.close();
   }
 
   /** Never rejects: what fails is tried again. */

@@ -8,7 +8,7 @@
  * - `retention.ts`: deletes ended jobs, versions and outcomes past their retention, and jobs that their users deleted, on hosts
  *   first; `reaper-limits.ts` says how long and how many are kept, `ended-jobs.ts` which ended jobs are too many
  */
-import { every } from '../../src/runtime/wait/wait.ts';
+import { PeriodicTask } from '../../src/runtime/wait/periodic-task.ts';
 import { monitorRank } from '../view/rank.ts';
 import { EndedJobs } from './ended-jobs.ts';
 import { HostOrders } from './host-orders.ts';
@@ -44,9 +44,8 @@ export class Reaper {
   readonly #returned: Returned;
   readonly #retention: Retention;
   readonly #ended: EndedJobs;
-  readonly #stop: () => void;
+  readonly #sweeps: PeriodicTask;
   #jobs: Iterator<string> | null = null;
-  #sweeping: Promise<void> | null = null;
 
   constructor(deps: ReaperDeps) {
     this.#deps = deps;
@@ -56,15 +55,13 @@ export class Reaper {
     this.#returned = new Returned(deps, orders);
     this.#retention = new Retention(deps);
     this.#ended = new EndedJobs(deps.limits.jobsKept);
-    this.#stop = every(deps.clock, SWEEP_MS, () => {
-      this.#sweeping ??= this.sweep().finally(() => (this.#sweeping = null));
-    });
+    this.#sweeps = new PeriodicTask(deps.clock, SWEEP_MS, () => this.sweep());
   }
 
   async close(): Promise<void> {
-    this.#stop();
+    const ended = this.#sweeps.close();
     this.#intents.close();
-    await this.#sweeping;
+    await ended;
   }
 
   /** One sweep over the next jobs. Never rejects: what fails is tried again in a later sweep. */

@@ -5,7 +5,7 @@ import type { CellStore } from '../../src/ports/cell-store.ts';
 import { StoreError } from '../../src/ports/cell-store.ts';
 import type { StoreSize, StoreUpkeep } from '../../src/ports/store-upkeep.ts';
 import type { StoreStatus } from '../../src/wire/api/cell-api.ts';
-import { every } from '../../src/runtime/wait/wait.ts';
+import { PeriodicTask } from '../../src/runtime/wait/periodic-task.ts';
 import type { MonitorContext } from '../context.ts';
 import { monitorRank } from '../view/rank.ts';
 
@@ -38,18 +38,15 @@ export interface StoreKeeperOptions {
  */
 export class StoreKeeper {
   readonly #deps: StoreKeeperDeps;
-  readonly #stop: () => void;
+  readonly #checks: PeriodicTask;
   /** Revisions by when they were the newest, oldest first. */
   #marks: { readonly revision: number; readonly atMs: number }[] = [];
   #compacted = 0;
   #size: StoreSize | null = null;
-  #checking: Promise<void> | null = null;
 
   constructor(deps: StoreKeeperDeps) {
     this.#deps = deps;
-    this.#stop = every(deps.clock, CHECK_MS, () => {
-      this.#checking ??= this.check().finally(() => (this.#checking = null));
-    });
+    this.#checks = new PeriodicTask(deps.clock, CHECK_MS, () => this.check());
   }
 
   /** As last measured; null: not yet. */
@@ -73,8 +70,7 @@ export class StoreKeeper {
   }
 
   async close(): Promise<void> {
-    this.#stop();
-    await this.#checking;
+    await this.#checks.close();
     await this.#deps.upkeep.close();
   }
 

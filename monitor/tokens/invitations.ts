@@ -5,7 +5,8 @@ import {
   invitationText,
   invitedOf,
 } from '../../src/core/access/invitation.ts';
-import { isSameHash, TOKEN_SECRET_BYTES } from '../../src/core/access/token.ts';
+import { isSameHash } from '../../src/core/access/token.ts';
+import { SECRET_BYTES } from '../../src/core/access/secret-text.ts';
 import { makeId } from '../../src/core/cell/ids.ts';
 import type { Entry, Write } from '../../src/ports/cell-store.ts';
 import { StoreError } from '../../src/ports/cell-store.ts';
@@ -45,7 +46,7 @@ export class Invitations {
     const nowMs = clock.nowMs();
     const old = await this.#makeRoom(nowMs);
     const id = makeId(nowMs, random.bytes(16));
-    const shown = invitationText(id, random.bytes(TOKEN_SECRET_BYTES));
+    const shown = invitationText(id, random.bytes(SECRET_BYTES));
     const record: Invitation = {
       ...{ id, host, hosts, hash: digest(shown) },
       ...{ createdBy: by, createdAtMs: nowMs, endsAtMs: nowMs + ttlMs },

@@ -6,7 +6,8 @@
  */
 import { isOfCell } from '../../src/core/access/person.ts';
 import type { Token } from '../../src/core/access/token.ts';
-import { TOKEN_SECRET_BYTES, TOKENS_MAX, tokenText } from '../../src/core/access/token.ts';
+import { TOKENS_MAX, tokenText } from '../../src/core/access/token.ts';
+import { SECRET_BYTES } from '../../src/core/access/secret-text.ts';
 import { makeId } from '../../src/core/cell/ids.ts';
 import type { Write } from '../../src/ports/cell-store.ts';
 import type { Digest } from '../../src/ports/crypto.ts';
@@ -42,7 +43,7 @@ export class Tokens {
     const nowMs = clock.nowMs();
     const ended = await this.#makeRoom(nowMs);
     const id = makeId(nowMs, random.bytes(16));
-    const token = tokenText(id, random.bytes(TOKEN_SECRET_BYTES));
+    const token = tokenText(id, random.bytes(SECRET_BYTES));
     const record: Token = {
       ...{ id, name, hash: digest(token), scope, namespaces },
       ...{ createdBy: by, createdAtMs: nowMs, endsAtMs: nowMs + ttlMs },

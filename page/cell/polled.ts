@@ -5,7 +5,6 @@ export interface Loaded<T> {
   readonly value: T | null;
   /** Why the last try failed; null: it did not. What came before it is still shown. */
   readonly error: Error | null;
-  readonly atMs: number;
 }
 
 /** The pause between two loads, as a multiple of what one takes: large cells are asked less often. */
@@ -14,7 +13,7 @@ const PAUSE_MAX_MS = 30_000;
 
 /** Something that is loaded again and again, never twice at once, and not while nobody looks. */
 export class Polled<T> {
-  readonly state = new Watchable<Loaded<T>>({ value: null, error: null, atMs: 0 });
+  readonly state = new Watchable<Loaded<T>>({ value: null, error: null });
   readonly #load: (signal: AbortSignal) => Promise<T>;
   readonly #everyMs: number;
   readonly #ended = new AbortController();
@@ -55,7 +54,7 @@ export class Polled<T> {
     const startMs = performance.now();
     const { signal } = this.#ended;
     const next = await this.#load(signal).then(
-      (value) => ({ value, error: null, atMs: Date.now() }),
+      (value) => ({ value, error: null }),
       (error: unknown) => ({ ...this.state.value, error: error as Error }),
     );
     this.#isLoading = false;

@@ -78,6 +78,7 @@ export class Decider {
       this.#parts.stopper.orderAll(job);
       this.#release(job, todo, nowMs);
     }
+    // Neither is waited for: each marks the job while it writes, and has it looked at again afterwards.
     if (todo.unplaceable.length > 0) void endUnplaceable(this.#term, job, todo.unplaceable, nowMs);
     if (todo.rollout !== null) void recordRollout(this.#term, job, todo.rollout);
     if (todo.nextAtMs !== null) this.#term.enqueueAfter(job, todo.nextAtMs - nowMs);

@@ -22,6 +22,7 @@ export class TestAuthority {
 
   static async of(cell: string, ttlMs = 24 * HOUR_MS): Promise<TestAuthority> {
     const authority = new TestAuthority(cell);
+    // Those who check certificates compare them with the machine's own clock.
     await authority.folder.init(cell, { nowMs: Date.now(), ttlMs });
     return authority;
   }

@@ -2,7 +2,8 @@
  * Who may do what. Each route of each role names one right; a caller has it by the role in its certificate (`identity.ts`), or
  * by the scope of its token (`token.ts`, `person.ts`), which monitors take. Where a right holds only for what is the caller's
  * own, the route checks that too: a scheduler asks for tickets, starts and stops in its own name only, and a person sees
- * the namespaces of its token. A machine that shows an `invitation.ts` may join, and nothing else. `store-rights.ts` is who
+ * the namespaces of its token. A machine that shows an `invitation.ts` may join, and nothing else; `secret-text.ts` is what
+ * it and the holder of a token show. `store-rights.ts` is who
  * reads and writes what in the store; `audit.ts`: records of what was done; `delegation.ts`: what a monitor asks of a host for
  * somebody else; `secret.ts`: what only hosts and their tasks know.
  */

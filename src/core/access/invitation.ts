@@ -1,5 +1,6 @@
 import { isId } from '../cell/ids.ts';
 import type { IdentityRole } from './identity.ts';
+import { idInSecretText, secretText } from './secret-text.ts';
 
 /**
  * A host that may join the cell, once. Its record is the mailbox between the machine, which asks through a monitor, and
@@ -78,20 +79,17 @@ export const JOIN_ADDRESSES_MAX = 16;
 
 /** By which each kind of text is known wherever it turns up. */
 const [SHOWN, CARRIED, BARE] = ['moorage-invitation', 'moorage-join', 'moorage-bare'];
-const SECRET = /^[0-9a-f]{64}$/;
 /** SHA-256 of a certificate, as Node and openssl write it. */
 const FINGERPRINT = /^[0-9A-F]{2}(?::[0-9A-F]{2}){31}$/;
 
 /** What the machine shows to a monitor: `moorage-invitation.<id>.<secret>`. */
 export function invitationText(id: string, secret: Uint8Array): string {
-  const hex = Array.from(secret, (byte) => byte.toString(16).padStart(2, '0')).join('');
-  return `${SHOWN}.${id}.${hex}`;
+  return secretText(SHOWN, id, secret);
 }
 
 /** @returns the id in the text; null when it is none */
 export function invitationIdOf(text: string): string | null {
-  const [word, id = '', secret = '', ...more] = text.split('.');
-  return word === SHOWN && isId(id) && SECRET.test(secret) && more.length === 0 ? id : null;
+  return idInSecretText(SHOWN, text);
 }
 
 /** What an operator carries to a machine that is to join: whom to ask, how to know them, and what to show. */
@@ -125,15 +123,15 @@ export function readBareToken(text: string): BareToken | null {
   return readCarried(BARE, text);
 }
 
-function carriedText(word: string, { host, monitors, fingerprints, shown }: JoinToken): string {
+function carriedText(kind: string, { host, monitors, fingerprints, shown }: JoinToken): string {
   const prints = fingerprints.map((print) => print.replaceAll(':', '')).join('+');
   const [, id = '', secret = ''] = shown.split('.');
-  return [word, host, prints, id, secret, monitors.join('+')].join('.');
+  return [kind, host, prints, id, secret, monitors.join('+')].join('.');
 }
 
 function readCarried(kind: string, text: string): JoinToken | null {
-  const [word, host = '', prints = '', id = '', secret = '', ...rest] = text.trim().split('.');
-  if (word !== kind || !isId(host)) return null;
+  const [found, host = '', prints = '', id = '', secret = '', ...rest] = text.trim().split('.');
+  if (found !== kind || !isId(host)) return null;
   const fingerprints = prints.split('+').map((print) => (print.match(/../g) ?? []).join(':'));
   const shown = [SHOWN, id, secret].join('.');
   const monitors = rest.join('.').split('+');

@@ -64,7 +64,7 @@ export interface Gate {
 }
 
 /** What an update of a group looks at. */
-export interface RolloutSight {
+export interface GroupUpdate {
   readonly holds: readonly { readonly index: number }[];
   readonly table: ReadonlyMap<number, Slot>;
   readonly sameWork: (version: number) => boolean;
@@ -74,17 +74,17 @@ export interface RolloutSight {
   readonly held: string | null;
 }
 
-export function gateOf(view: JobView, group: Group, sight: RolloutSight, draft: EvaluationDraft): Gate {
+export function gateOf(view: JobView, group: Group, update: GroupUpdate, draft: EvaluationDraft): Gate {
   const { record } = view;
-  const { outdated, held } = sight;
+  const { outdated, held } = update;
   if (!isWatched(view) || (outdated === 0 && held === null)) return { why: null, failed: false };
   if (record.rollout?.paused === true && outdated > 0)
     return { why: `paused; go on with: moorage rollout resume ${record.job.name}`, failed: false };
-  const failure = failureIn(view, group, sight, draft);
+  const failure = failureIn(view, group, update, draft);
   if (failure !== null) return { why: failure, failed: true };
   const { canary, autoPromote } = updatePolicyOf(group);
   if (canary === 0 || outdated === 0 || isPromoted(view)) return { why: null, failed: false };
-  const waits = sight.holds.some(({ index }) => index >= group.count);
+  const waits = update.holds.some(({ index }) => index >= group.count);
   if (waits) return { why: held, failed: false };
   if (autoPromote) return { why: null, failed: false };
   const name = record.job.name;
@@ -97,11 +97,11 @@ function isPromoted({ record }: JobView): boolean {
 }
 
 /** How an update went wrong, for people; null: it has not. */
-function failureIn(view: JobView, group: Group, sight: RolloutSight, draft: EvaluationDraft): string | null {
+function failureIn(view: JobView, group: Group, update: GroupUpdate, draft: EvaluationDraft): string | null {
   const { version, job, submittedAtMs, rollout } = view.record;
   const policy = updatePolicyOf(group);
   let progressMs = Math.max(submittedAtMs, rollout?.atMs ?? 0);
-  for (const [index, { live, history }] of sight.table) {
+  for (const [index, { live, history }] of update.table) {
     const now = live.find(({ allocation }) => allocation.desired === 'run');
     if (now !== undefined && unprovenMs(view, group, now) === 0) continue;
     const last = history.at(-1);
@@ -118,11 +118,11 @@ function failureIn(view: JobView, group: Group, sight: RolloutSight, draft: Eval
       progressMs = Math.max(progressMs, allocation.createdAtMs);
   // What waits for a person makes no progress by itself.
   const waitsForPromotion =
-    policy.canary > 0 && !isPromoted(view) && !policy.autoPromote && sight.held === null;
+    policy.canary > 0 && !isPromoted(view) && !policy.autoPromote && update.held === null;
   if (waitsForPromotion) return null;
   const lateAtMs = progressMs + policy.progressDeadlineMs;
   if (view.nowMs >= lateAtMs)
-    return `nothing came of it for ${seconds(policy.progressDeadlineMs)}: ${sight.held ?? 'nothing was replaced'}`;
+    return `nothing came of it for ${seconds(policy.progressDeadlineMs)}: ${update.held ?? 'nothing was replaced'}`;
   draft.nextAtMs = earlier(draft.nextAtMs, lateAtMs);
   return null;
 }

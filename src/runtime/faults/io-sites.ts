@@ -210,7 +210,7 @@ host-agent/tasks/check-probe.ts processes.exec agent:attempt
 host-agent/tasks/check-probe.ts processes.killTree*2 agent:attempt
 host-agent/tasks/check-probe.ts processes.onEvent agent:attempt
 host-agent/tasks/checks.ts disk.replace agent:health
-host-agent/tasks/tasks.ts disk.publish agent:unhealthy
+host-agent/tasks/health.ts disk.publish agent:unhealthy
 host-agent/tasks/tasks.ts disk.remove agent:attempt
 host-agent/tasks/tasks.ts disk.sizeOf agent:launch
 host-agent/tasks/tasks.ts link.renew agent:shim

@@ -6,7 +6,7 @@
  *   periodically (`every`)
  * - `backoff.ts`: delays between retries; `outage.ts`: what the log says of them
  * - `retry.ts`: repeats a call of the store until it is answered
- * - `turns.ts`: so much at once, the rest in its turn
+ * - `semaphore.ts`: so much at once, the rest in order; `periodic-task.ts`: again and again, one run at a time
  * - `waker.ts`: a loop sleeps until it is woken
  * - `abandon.ts`: ends a role from below
  */

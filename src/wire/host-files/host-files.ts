@@ -40,6 +40,11 @@ const identity = z.object({ stateId: line.min(1), host: id });
 const incarnation = z.object({ incarnation: whole });
 const lock = z.object({ boot: line, pid: z.int().min(1), start: whole });
 
+/** The working folder of an allocation's tasks. */
+export function workFolder(allocation: string): string {
+  return `allocations/${allocation}/work`;
+}
+
 export interface AllocationSpec {
   readonly allocation: Allocation;
   readonly launch: Launch;

@@ -4,6 +4,7 @@ import type { AllocationReport } from '../../../../src/core/host/report.ts';
 import type { ProbeAnswer } from '../../../../src/ports/probes.ts';
 import { HostWorld } from '../../../support/host-world.ts';
 import { someStart, someTask } from '../../../support/host-orders.ts';
+import { workFolder } from '../../../../src/wire/host-files/host-files.ts';
 
 const HTTP: CheckProbe = { kind: 'http', port: 'http', path: '/readyz' };
 const RESTART_ONCE: RestartPolicy = { attempts: 1, windowMs: 60_000, delayMs: 100, on: 'failure' };
@@ -143,7 +144,7 @@ describe('health checks of a task', () => {
     const world = new CheckedWorld();
     await world.open();
     const id = await start(world, someCheck({ probe: { kind: 'file', file: 'ready' } }));
-    const path = `allocations/${id}/work/ready`;
+    const path = `${workFolder(id)}/ready`;
     await world.until(id, (report) => checkOf(report)?.state === 'failing');
     await world.disk.publish(path, '');
     await world.until(id, (report) => readyOf(report) === true);

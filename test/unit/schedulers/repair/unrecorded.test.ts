@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { StoredJob } from '../../../../schedulers/state/stored-job.ts';
+import { NOTHING_STORED } from '../../../../schedulers/state/stored-job.ts';
 import { OwnedJob } from '../../../../schedulers/state/owned-job.ts';
 import type { Term } from '../../../../schedulers/state/state.ts';
 import { UnrecordedAllocations } from '../../../../schedulers/repair/unrecorded.ts';
@@ -84,15 +85,8 @@ class Restored {
 
   takeUp(part: Partial<StoredJob> = {}): Promise<readonly LiveAllocation[] | null> {
     const stored: StoredJob = {
-      ...{
-        intents: [],
-        intentsRevision: 0,
-        allocations: [],
-        outcomes: [],
-        rollout: null,
-        versions: new Map(),
-      },
-      ...{ unreadable: null, ...part },
+      ...NOTHING_STORED,
+      ...part,
     };
     return this.#unrecorded().takeUp(this.job, stored);
   }
