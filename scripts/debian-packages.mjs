@@ -22,6 +22,10 @@ export const PACKAGES = {
   // Keeps tasks from the control plane.
   nft: 'nftables',
   python3: 'python3',
+  // Renders the man page.
+  groff: 'groff-base',
+  // Looks for faults in the units.
+  'systemd-analyze': 'systemd',
   // Looks at the page.
   chromium: 'chromium',
 };

@@ -4,12 +4,15 @@
  * - `completion.ts` prints a completion script for bash, zsh or fish.
  * - `doctor.ts` looks whether this machine has what a cell needs; `machine-checks.ts` are its checks.
  * - `fail-points.ts` lists the names that `MOORAGE_FAILPOINT` takes.
+ * - `reference.ts` makes `docs/cli.md` and the man page of the verbs.
  * - `version.ts` prints the version of this program and of the monitor.
  */
 import type { Command } from 'commander';
 import type { ProgramInput } from '../command/command.ts';
 import { cellVerb, verb } from '../command/command.ts';
 import type { GlobalOptions } from '../command/context.ts';
+import { EXIT } from '../command/exit.ts';
+import { VERSION } from '../command/version.ts';
 
 export function addToolVerbs(program: Command, { run }: ProgramInput): void {
   verb(program, 'completion <shell>', 'a completion script for bash, zsh or fish').action(
@@ -30,6 +33,16 @@ export function addToolVerbs(program: Command, { run }: ProgramInput): void {
     .command('fail-points')
     .description('the names that MOORAGE_FAILPOINT takes, as NAME:NTH:kill|throw|stall=SECONDS')
     .action(() => run({}, async (context) => (await import('./fail-points.ts')).listFailPoints(context)));
+  program
+    .command('man')
+    .description('the man page: moorage man | man -l -')
+    .action(() =>
+      run({}, async ({ terminal }) => {
+        const { manPage } = await import('./reference.ts');
+        terminal.out(manPage(program, VERSION));
+        return EXIT.ok;
+      }),
+    );
   cellVerb(program, 'version', 'version of this program and of the monitor').action(
     (options: GlobalOptions) =>
       run(options, async (context) => (await import('./version.ts')).version(context)),
