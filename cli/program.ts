@@ -24,12 +24,16 @@ import { addDevVerb } from './dev/dev.ts';
 import { addJobVerbs } from './jobs/jobs.ts';
 import { addOperatorVerbs } from './operator/operator.ts';
 import { addReplayVerb } from './replay/replay.ts';
-import { addRoleVerbs } from './roles/roles.ts';
+import { addRoleVerbs, ROLE_VERBS } from './roles/roles.ts';
 import { addRolloutVerbs } from './rollouts/rollouts.ts';
 import { addSimVerbs } from './sim/sim.ts';
 import { addToolVerbs } from './tools/tools.ts';
 
-export function buildProgram(input: ProgramInput): Command {
+/**
+ * @param input `verb`: the first word of the command line; a process of a role knows its own verbs only, since to make all of
+ *   them takes it a tenth of a second
+ */
+export function buildProgram(input: ProgramInput & { readonly verb?: string | undefined }): Command {
   const program = new Command('moorage')
     .description('A cluster scheduler with shared state and no leader.')
     .configureHelp({ sortSubcommands: false, showGlobalOptions: false })
@@ -39,21 +43,26 @@ export function buildProgram(input: ProgramInput): Command {
     .version('moorage', '-V, --version', 'see also: moorage version')
     .exitOverride();
   globalOptions(program);
-  program.commandsGroup('Jobs:');
-  addJobVerbs(program, input);
-  addRolloutVerbs(program, input);
-  program.commandsGroup('Cell:');
-  addCellVerbs(program, input);
-  program.commandsGroup('Access:');
-  addAccessVerbs(program, input);
-  program.commandsGroup('Tools:');
-  addOperatorVerbs(program, input);
-  addReplayVerb(program, input);
-  addToolVerbs(program, input);
-  program.commandsGroup('Simulation:');
-  addSimVerbs(program, input);
-  program.commandsGroup('Roles:');
-  addDevVerb(program, input);
-  addRoleVerbs(program, input);
+  const isRole = input.verb !== undefined && ROLE_VERBS.includes(input.verb);
+  if (isRole) {
+    addRoleVerbs(program, input);
+    return program;
+  }
+  for (const [group, rooms] of GROUPS) {
+    program.commandsGroup(`${group}:`);
+    for (const addVerbs of rooms) addVerbs(program, input);
+  }
   return program;
 }
+
+type AddVerbs = (program: Command, input: ProgramInput) => void;
+type Group = readonly [string, readonly AddVerbs[]];
+
+const GROUPS: readonly Group[] = [
+  ['Jobs', [addJobVerbs, addRolloutVerbs]],
+  ['Cell', [addCellVerbs]],
+  ['Access', [addAccessVerbs]],
+  ['Tools', [addOperatorVerbs, addReplayVerb, addToolVerbs]],
+  ['Simulation', [addSimVerbs]],
+  ['Roles', [addDevVerb, addRoleVerbs]],
+];

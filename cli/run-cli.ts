@@ -20,6 +20,7 @@ export async function runCli(
   const command = dashes < 0 ? null : args.slice(dashes + 1);
   const program = buildProgram({
     command,
+    verb: own[0],
     run: async (options: GlobalOptions, action: (context: Context) => Promise<number> | number) => {
       const leave = exitOnInterrupt(terminal, interrupted);
       const context = await makeContext(options, { terminal, interrupted, endInOrder: leave.never });

@@ -29,6 +29,9 @@ const OUTCOMES_KEPT_MAX = 1_000;
 const VERSIONS_KEPT_MAX = 10_000;
 const JOBS_KEPT_MAX = 10_000_000;
 
+/** The verbs of this room: each is a process that stays. */
+export const ROLE_VERBS: readonly string[] = ['agent', 'hollow', 'scheduler', 'monitor', 'arbiter'];
+
 export function addRoleVerbs(program: Command, { run }: ProgramInput): void {
   roleVerb(program, 'agent', 'runs tasks on this host')
     .option('--data <folder>', 'what must outlive the agent; one agent for each')

@@ -12,7 +12,6 @@ import type { ProgramInput } from '../command/command.ts';
 import { cellVerb, verb } from '../command/command.ts';
 import type { GlobalOptions } from '../command/context.ts';
 import { EXIT } from '../command/exit.ts';
-import { VERSION } from '../command/version.ts';
 
 export function addToolVerbs(program: Command, { run }: ProgramInput): void {
   verb(program, 'completion <shell>', 'a completion script for bash, zsh or fish').action(
@@ -38,7 +37,10 @@ export function addToolVerbs(program: Command, { run }: ProgramInput): void {
     .description('the man page: moorage man | man -l -')
     .action(() =>
       run({}, async ({ terminal }) => {
-        const { manPage } = await import('./reference.ts');
+        const [{ manPage }, { VERSION }] = await Promise.all([
+          import('./reference.ts'),
+          import('../command/version.ts'),
+        ]);
         terminal.out(manPage(program, VERSION));
         return EXIT.ok;
       }),

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { Command } from 'commander';
 import { describe, expect, it } from 'vitest';
 import { buildProgram } from '../../../../cli/program.ts';
+import { ROLE_VERBS } from '../../../../cli/roles/roles.ts';
 import { cliPage, manPage } from '../../../../cli/tools/reference.ts';
 import { PROJECT_ROOT } from '../../../support/cli.ts';
 
@@ -22,6 +23,12 @@ describe('issue 28: what is written of the verbs', () => {
       for (const child of command.commands) inAll(child, `${path} ${child.name()}`);
     };
     for (const command of program.commands) inAll(command, `moorage ${command.name()}`);
+  });
+
+  it.each(ROLE_VERBS)('the process of a role knows the same of its verb: %s', (name) => {
+    const alone = buildProgram({ run: async () => undefined, command: null, verb: name });
+    const [own, whole] = [alone, program].map(({ commands }) => commands.find((one) => one.name() === name));
+    expect(own?.helpInformation()).toBe(whole?.helpInformation());
   });
 
   it('the man page has no line that groff does not know, and every flag', () => {
