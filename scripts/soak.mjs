@@ -28,12 +28,18 @@ const CAMPAIGNS = {
     options: [],
     command: (options) => npm('sweep:processes', '--', ...options),
   },
+  campaigns: {
+    tells: 'all of test/campaigns: many deaths, several machines, a whole installation; names of files',
+    options: [],
+    env: { MOORAGE_CAMPAIGNS: 'all' },
+    command: (options, root) => node(join(root, 'scripts', 'test.mjs'), 'test/campaigns', ...options),
+  },
   'crash-matrix': {
     tells:
       'an agent that dies or fails at each of its I/Os, both sides of each, at the first, second and seventh time',
     options: [],
     env: { MOORAGE_CRASH_MATRIX: 'all' },
-    command: (options, root) => node(join(root, 'scripts', 'test.mjs'), 'crash-matrix', ...options),
+    command: (options, root) => node(join(root, 'scripts', 'test.mjs'), 'campaigns/crash-matrix', ...options),
   },
   fuzz: {
     tells: '100,000 requests made by chance, to every route of every role',

@@ -17,7 +17,7 @@ process.stdout.write(
   [
     'The tests start, on free ports of 127.0.0.1 and in folders of their own:',
     `  etcd            ${etcd.path}${etcd.version ? ` (${etcd.version})` : ''}, one for each test file that needs a store`,
-    '  moorage roles   host-agents, schedulers, monitors and arbiters as separate processes (test/e2e)',
+    '  moorage roles   host-agents, schedulers, monitors and arbiters as separate processes',
     '  tasks           short shell commands under the host-agents',
     'All of them are stopped again; what is left behind fails the run.',
     '',
@@ -26,8 +26,13 @@ process.stdout.write(
 const mark = `MOORAGE_TEST_RUN=${randomUUID()}`;
 const folder = mkdtempSync(join(tmpdir(), 'moorage-skipped-'));
 const skipped = join(folder, 'list');
+// A campaign that is named is run.
+const campaigns = process.argv.slice(2).some((name) => name.includes('campaigns'))
+  ? { MOORAGE_CAMPAIGNS: 'all' }
+  : {};
 const env = {
   ...process.env,
+  ...campaigns,
   ...{ MOORAGE_ETCD: etcd.path, MOORAGE_TEST_RUN: mark.split('=')[1], MOORAGE_SKIPPED: skipped },
 };
 const done = spawnSync(

@@ -8,6 +8,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { devCell } from '../../cli/dev/dev-cell.ts';
+import { USUAL_CELL } from '../../cli/dev/usual-cell.ts';
 import { Steps } from '../../cli/local-cell/steps.ts';
 import { builtFile } from '../../src/adapters/system/package-files.ts';
 import { flagsOf } from '../testbed/flags.ts';
@@ -59,7 +60,7 @@ async function measure(): Promise<void> {
   const base = mkdtempSync(join(tmpdir(), 'moorage-bench-'));
   const steps = new Steps((text) => void process.stderr.write(text));
   const { cell, start } = devCell(
-    { base, name: 'bench', fresh: true, hosts: 3, monitors: 2, steps, onEvent: (line) => steps.line(line) },
+    { base, name: 'bench', fresh: true, ...USUAL_CELL, steps, onEvent: (line) => steps.line(line) },
     new AbortController().signal,
   );
   try {

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { devCell } from '../../cli/dev/dev-cell.ts';
+import { USUAL_CELL } from '../../cli/dev/usual-cell.ts';
 import { Steps } from '../../cli/local-cell/steps.ts';
 import { etcdClient } from '../../src/adapters/etcd/client/client.ts';
 import { undiciClient } from '../../src/adapters/http/client.ts';
@@ -62,8 +63,7 @@ async function measure(): Promise<void> {
       name: 'bench',
       fresh: true,
       plain,
-      hosts: 3,
-      monitors: 2,
+      ...USUAL_CELL,
       steps,
       onEvent: (line) => steps.line(line),
     },

@@ -9,6 +9,7 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { BrowserType } from 'playwright-core';
 import { devCell } from '../../cli/dev/dev-cell.ts';
+import { USUAL_CELL } from '../../cli/dev/usual-cell.ts';
 import type { LocalCell } from '../../cli/local-cell/local-cell.ts';
 import { Steps } from '../../cli/local-cell/steps.ts';
 import { nodeClient } from '../../src/adapters/http/node-client.ts';
@@ -32,7 +33,15 @@ async function measure(): Promise<void> {
   const base = mkdtempSync(join(tmpdir(), 'moorage-bench-'));
   const steps = new Steps((text) => void process.stderr.write(text));
   const { cell, start } = devCell(
-    { base, name: 'bench', fresh: true, hosts: 3, monitors: 1, steps, onEvent: (line) => steps.line(line) },
+    {
+      base,
+      name: 'bench',
+      fresh: true,
+      ...USUAL_CELL,
+      monitors: 1,
+      steps,
+      onEvent: (line) => steps.line(line),
+    },
     new AbortController().signal,
   );
   try {

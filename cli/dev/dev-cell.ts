@@ -1,19 +1,10 @@
 import { once } from 'node:events';
-import type { LocalCellOptions } from '../local-cell/local-cell.ts';
+import type { SchedulerKind } from '../../src/core/cell/job.ts';
+import type { LocalCellOptions, SchedulerStart } from '../local-cell/local-cell.ts';
 import { idsOf, LocalCell } from '../local-cell/local-cell.ts';
+import type { CellSize } from './usual-cell.ts';
 
-export interface DevCellOptions extends Omit<LocalCellOptions, 'compaction' | 'nodeFlags'> {
-  readonly hosts: number;
-  readonly monitors: number;
-}
-
-/** Two schedulers are of one kind, so that they compete. */
-const SCHEDULERS = [
-  { id: 'service-1', args: ['--kind', 'service'] },
-  { id: 'batch-1', args: ['--kind', 'batch'] },
-  { id: 'batch-2', args: ['--kind', 'batch'] },
-  { id: 'system-1', args: ['--kind', 'system'] },
-] as const;
+export interface DevCellOptions extends Omit<LocalCellOptions, 'compaction' | 'nodeFlags'>, CellSize {}
 
 /**
  * Ten processes that mostly wait share a developer's machine: with nurseries of 1 MiB for young objects, instead of up to
@@ -43,13 +34,22 @@ export function devCell(
     const started = cell.startRoles({
       hosts: () => options.steps.step('hosts', () => startHosts(cell, options.hosts), idsOf),
       monitors: options.monitors,
-      schedulers: SCHEDULERS,
+      arbiters: options.arbiters,
+      schedulers: schedulersOf(options.schedulers),
     });
     // Those that are still starting when it is interrupted are stopped with the others.
     await Promise.race([started, once(interrupted, 'abort')]);
     if (!interrupted.aborted) cell.announce();
   };
   return { cell, start };
+}
+
+/** Their ids are the kind and a number. */
+function schedulersOf(kinds: readonly SchedulerKind[]): readonly SchedulerStart[] {
+  return kinds.map((kind, at) => {
+    const number = kinds.slice(0, at + 1).filter((one) => one === kind).length;
+    return { id: `${kind}-${String(number)}`, args: ['--kind', kind] };
+  });
 }
 
 function startHosts(cell: LocalCell, count: number) {

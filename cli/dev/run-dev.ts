@@ -2,25 +2,29 @@ import { once } from 'node:events';
 import { relative } from 'node:path';
 import { nodeClient } from '../../src/adapters/http/node-client.ts';
 import type { Context } from '../command/context.ts';
-import { failedStop } from '../command/exit.ts';
+import { failedStop, usageError } from '../command/exit.ts';
 import { onParentGone } from '../command/parent-gone.ts';
 import type { LocalCell } from '../local-cell/local-cell.ts';
 import { Steps } from '../local-cell/steps.ts';
 import { devCell } from './dev-cell.ts';
 import { demonstrate } from './demonstration.ts';
 import { pageLink } from './page-link.ts';
+import type { CellSize } from './usual-cell.ts';
 
-export interface DevOptions {
+export interface DevOptions extends CellSize {
   readonly once: boolean;
   readonly demo: boolean;
-  readonly hosts: number;
-  readonly monitors: number;
   readonly name: string;
   readonly fresh: boolean;
 }
 
 /** `moorage dev`: a whole cell on this machine until it is interrupted, or until the demonstration is over. */
 export async function dev(context: Context, options: DevOptions): Promise<number> {
+  if (options.demo && options.schedulers.filter((kind) => kind === 'batch').length < 2)
+    throw usageError(
+      'the demonstration lets two batch schedulers compete',
+      'moorage dev --no-demo, or --schedulers batch,batch',
+    );
   context.endInOrder();
   const gone = new AbortController();
   onParentGone(context.terminal.env, () => gone.abort());
@@ -40,6 +44,8 @@ async function runCell(options: DevOptions, base: string, interrupted: AbortSign
       fresh: options.fresh,
       hosts: options.hosts,
       monitors: options.monitors,
+      arbiters: options.arbiters,
+      schedulers: options.schedulers,
       steps,
       onEvent: (line) => steps.line(`  ${line}`),
     },

@@ -150,10 +150,11 @@ export class LocalCell {
   async startRoles(roles: {
     readonly hosts: () => Promise<unknown>;
     readonly monitors: number;
+    readonly arbiters?: number;
     readonly schedulers: readonly SchedulerStart[];
   }): Promise<void> {
     await Promise.all([
-      this.#startArbiters(),
+      this.#startArbiters(roles.arbiters ?? ARBITERS),
       roles.hosts(),
       this.#startMonitors(roles.monitors),
       this.#startSchedulers(roles.schedulers),
@@ -175,9 +176,8 @@ export class LocalCell {
     this.#credentials = await this.#certificates.open('operator', 'dev');
   }
 
-  /** Two, so that namespaces with a quota go on when one of them ends. */
-  async #startArbiters(): Promise<void> {
-    const ids = ['arbiter-1', 'arbiter-2'];
+  async #startArbiters(count: number): Promise<void> {
+    const ids = Array.from({ length: count }, (_, index) => `arbiter-${String(index + 1)}`);
     await this.#options.steps.step(
       'arbiters',
       () => Promise.all(ids.map((id) => this.role('arbiter', id, ['--keys', this.folder.keys]))),
@@ -246,6 +246,9 @@ function onOtherAuthorities(credentials: Credentials, act: () => void): void {
 export function idsOf(roles: readonly RunningProcess[]): string {
   return roles.map((role) => role.name).join(', ');
 }
+
+/** Two, so that namespaces with a quota go on when one of them ends. */
+const ARBITERS = 2;
 
 /** The schedulers share a few processors with all other roles, and a local cell has no large bursts. */
 const WITHOUT_WARM_UP = ['--rehearse', 'never'];

@@ -15,7 +15,16 @@ const folder = testFolder();
 let cell: DevCellProcess;
 
 beforeAll(async () => {
-  cell = await startDevCell(folder.path, ['--hosts', '1', '--monitors', '2']);
+  cell = await startDevCell(folder.path, [
+    '--hosts',
+    '1',
+    '--monitors',
+    '2',
+    '--arbiters',
+    '1',
+    '--schedulers',
+    'service,batch',
+  ]);
 });
 
 afterAll(async () => {

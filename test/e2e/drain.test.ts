@@ -20,7 +20,16 @@ async function submit(job: { readonly name: string; readonly [field: string]: un
 }
 
 beforeAll(async () => {
-  cell = await startDevCell(folder.path, ['--hosts', '2', '--monitors', '1']);
+  cell = await startDevCell(folder.path, [
+    '--hosts',
+    '2',
+    '--monitors',
+    '1',
+    '--arbiters',
+    '1',
+    '--schedulers',
+    'service,batch',
+  ]);
 });
 afterAll(async () => {
   expect((await cell.stop()).code).toBe(0);

@@ -20,7 +20,16 @@ let cell: DevCellProcess;
 const moorage = (args: readonly string[], input = '') => runCli(args, { cwd: folder.path, input });
 
 beforeAll(async () => {
-  cell = await startDevCell(folder.path, ['--hosts', '1', '--monitors', '2']);
+  cell = await startDevCell(folder.path, [
+    '--hosts',
+    '1',
+    '--monitors',
+    '2',
+    '--arbiters',
+    '1',
+    '--schedulers',
+    'service,batch',
+  ]);
   const file = join(folder.path, 'echo.yaml');
   const script = 'echo begin; while read line; do echo "got $line"; done; echo end; sleep 1000';
   const job = { name: 'echo', type: 'service', script, stdin: true, count: 2 };

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { CliProcess, CliResult, DevCellProcess } from '../support/cli.ts';
-import { runCli, startCli, startDevCell, testFolder } from '../support/cli.ts';
+import { ONE_OF_EACH, runCli, startCli, startDevCell, testFolder } from '../support/cli.ts';
 import { TestAuthority } from '../support/credentials.ts';
 
 const folder = testFolder();
@@ -14,7 +14,7 @@ let cell: DevCellProcess;
 const processes: CliProcess[] = [];
 
 beforeAll(async () => {
-  cell = await startDevCell(folder.path, ['--hosts', '1', '--monitors', '1']);
+  cell = await startDevCell(folder.path, ONE_OF_EACH);
   const data = join(folder.path, '.moorage', 'cells', cell.file.cell);
   const signer = startCli(['pki', 'sign', join(data, 'pki'), '--keys', join(data, 'keys')], {
     cwd: folder.path,

@@ -18,7 +18,16 @@ const answer = async <T>(...args: readonly string[]): Promise<T> =>
 const statusOf = (job: string): Promise<JobStatus> => answer<JobStatus>('status', job);
 
 beforeAll(async () => {
-  cell = await startDevCell(folder.path, ['--hosts', String(HOSTS), '--monitors', '1']);
+  cell = await startDevCell(folder.path, [
+    '--hosts',
+    String(HOSTS),
+    '--monitors',
+    '1',
+    '--arbiters',
+    '1',
+    '--schedulers',
+    'service,batch',
+  ]);
   const times = ['--lost-after', '2s', '--mass-loss-wait', '6s'];
   const where = ['--cell', cell.file.cell, '--etcd', cell.file.etcd[0] ?? '', '--id', 'monitor-9'];
   const shown = ['--credentials', await issueFor(cell, 'monitor', 'monitor-9')];

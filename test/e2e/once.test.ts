@@ -1,7 +1,7 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { runCli, startCli, startDevCell, startShownCell, testFolder } from '../support/cli.ts';
+import { ONE_OF_EACH, runCli, startCli, startDevCell, startShownCell, testFolder } from '../support/cli.ts';
 
 describe('the demonstration', () => {
   it('shows a job, a one-off run and a conflict with its winner, exits 0, and leaves nothing behind', async () => {
@@ -47,8 +47,8 @@ describe('a second start', () => {
 describe('several cells from one folder', () => {
   it('stand side by side with data of their own, and a second start finds the jobs of the first', async () => {
     using folder = testFolder();
-    const one = await startDevCell(folder.path, ['--hosts', '1', '--monitors', '1']);
-    const two = await startDevCell(folder.path, ['--hosts', '1', '--monitors', '1']);
+    const one = await startDevCell(folder.path, ONE_OF_EACH);
+    const two = await startDevCell(folder.path, ONE_OF_EACH);
     expect(one.file.cell).toBe('dev');
     expect(two.file.cell).toBe('dev-2');
     const runs = await Promise.all(
@@ -63,7 +63,7 @@ describe('several cells from one folder', () => {
     const stopped = await Promise.all([one.stop(), two.stop()]);
     expect(stopped.map(({ code }) => code)).toEqual([0, 0]);
 
-    const again = await startDevCell(folder.path, ['--hosts', '1', '--monitors', '1']);
+    const again = await startDevCell(folder.path, ONE_OF_EACH);
     expect(again.file.cell).toBe('dev');
     const jobs = await runCli(['ps', '-o', 'name'], { cwd: folder.path });
     expect(jobs.stdout).toMatch(/where/);

@@ -5,7 +5,7 @@ import { createServer } from 'node:net';
 import type { AddressInfo, Socket } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect, it } from 'vitest';
-import { CLI, startCli, startDevCell, testFolder } from '../support/cli.ts';
+import { CLI, ONE_OF_EACH, startCli, startDevCell, testFolder } from '../support/cli.ts';
 
 /** Accepts connections and never answers. */
 async function silentStore(): Promise<{
@@ -106,7 +106,7 @@ it('a development cell ends whole, its etcd too, when its parent is killed', asy
 
 it('nothing of a development cell is left when it is killed itself', async () => {
   using folder = testFolder();
-  const cell = await startDevCell(folder.path, ['--hosts', '1', '--monitors', '1']);
+  const cell = await startDevCell(folder.path, ONE_OF_EACH);
   const etcd = cell.file.etcd[0] ?? 'no etcd';
   expect(processesOf(etcd).length).toBeGreaterThanOrEqual(4);
   process.kill(cell.file.pid, 'SIGKILL');

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { expect, it } from 'vitest';
 import type { JobListAnswer } from '../../src/wire/api/monitor-api.ts';
-import { CLI, runCli, startDevCell, testFolder } from '../support/cli.ts';
+import { CLI, ONE_OF_EACH, runCli, startDevCell, testFolder } from '../support/cli.ts';
 
 /** `moorage <words>` as a shell has it. */
 function shell(words: string, cwd: string) {
@@ -18,7 +18,7 @@ it('output that finds no room is told, and is no success', () => {
 
 it('a one-off run ends when nobody reads on, as it would here', async () => {
   using folder = testFolder();
-  const cell = await startDevCell(folder.path, ['--hosts', '1', '--monitors', '1']);
+  const cell = await startDevCell(folder.path, ONE_OF_EACH);
   const { stdout } = shell('moorage run --name endless -- yes | head -1; echo ${PIPESTATUS[0]}', folder.path);
   expect(stdout).toBe('y\n0\n');
   const listed = await runCli(['ps', '-o', 'json'], { cwd: folder.path });

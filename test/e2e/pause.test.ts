@@ -4,14 +4,14 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { JobStatus } from '../../src/wire/api/monitor-api.ts';
 import type { PausesAnswer } from '../../src/wire/api/pause-api.ts';
 import type { DevCellProcess } from '../support/cli.ts';
-import { runCli, startDevCell, testFolder } from '../support/cli.ts';
+import { ONE_OF_EACH, runCli, startDevCell, testFolder } from '../support/cli.ts';
 
 const folder = testFolder();
 let cell: DevCellProcess;
 const moorage = (...args: readonly string[]) => runCli(args, { cwd: folder.path });
 
 beforeAll(async () => {
-  cell = await startDevCell(folder.path, ['--hosts', '1', '--monitors', '1']);
+  cell = await startDevCell(folder.path, [...ONE_OF_EACH, '--schedulers', 'service,batch']);
 });
 afterAll(async () => {
   expect((await cell.stop()).code).toBe(0);

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { QuotaListAnswer } from '../../src/wire/api/quota-api.ts';
 import type { DevCellProcess } from '../support/cli.ts';
-import { runCli, startDevCell, testFolder } from '../support/cli.ts';
+import { ONE_OF_EACH, runCli, startDevCell, testFolder } from '../support/cli.ts';
 
 const folder = testFolder();
 let cell: DevCellProcess;
@@ -13,7 +13,7 @@ const quotas = async () =>
   (JSON.parse((await moorage('quota', '-o', 'json')).stdout) as QuotaListAnswer).quotas;
 
 beforeAll(async () => {
-  cell = await startDevCell(folder.path, ['--hosts', '1', '--monitors', '1']);
+  cell = await startDevCell(folder.path, ONE_OF_EACH);
 });
 afterAll(async () => {
   expect((await cell.stop()).code).toBe(0);

@@ -7,7 +7,7 @@ import { systemClock } from '../../src/adapters/system/system.ts';
 import { silentLog } from '../../src/adapters/telemetry/silent.ts';
 import { cellKeys } from '../../src/core/cell/keys.ts';
 import type { DevCellProcess } from '../support/cli.ts';
-import { issueFor, runCli, startDevCell, testFolder } from '../support/cli.ts';
+import { issueFor, ONE_OF_EACH, runCli, startDevCell, testFolder } from '../support/cli.ts';
 import { useEtcd } from '../support/etcd.ts';
 
 const folder = testFolder();
@@ -16,7 +16,7 @@ const etcd = useEtcd();
 let cell: DevCellProcess;
 
 beforeAll(async () => {
-  cell = await startDevCell(folder.path, ['--hosts', '1', '--monitors', '1']);
+  cell = await startDevCell(folder.path, ONE_OF_EACH);
 });
 
 afterAll(async () => {

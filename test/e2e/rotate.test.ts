@@ -7,7 +7,7 @@ import { undiciClient } from '../../src/adapters/http/client.ts';
 import { AuthorityFolder } from '../../src/adapters/pki/authority-folder.ts';
 import { openCredentials } from '../../src/adapters/pki/credentials.ts';
 import type { DevCellProcess } from '../support/cli.ts';
-import { runCli, startDevCell, testFolder } from '../support/cli.ts';
+import { ONE_OF_EACH, runCli, startDevCell, testFolder } from '../support/cli.ts';
 
 const folder = testFolder();
 const cellFolder = join(folder.path, '.moorage', 'cells', 'dev');
@@ -15,7 +15,7 @@ const pki = join(cellFolder, 'pki');
 let cell: DevCellProcess;
 
 beforeAll(async () => {
-  cell = await startDevCell(folder.path, ['--hosts', '1', '--monitors', '1']);
+  cell = await startDevCell(folder.path, ONE_OF_EACH);
 });
 afterAll(async () => {
   const ended = await cell.stop();

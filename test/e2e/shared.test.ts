@@ -12,7 +12,16 @@ const moorage = (...args: readonly string[]) => runCli(args, { cwd: folder.path 
 const shared = async () => (JSON.parse((await moorage('status', '-o', 'json')).stdout) as CellStatus).shared;
 
 beforeAll(async () => {
-  cell = await startDevCell(folder.path, ['--hosts', '2', '--monitors', '1']);
+  cell = await startDevCell(folder.path, [
+    '--hosts',
+    '2',
+    '--monitors',
+    '1',
+    '--arbiters',
+    '1',
+    '--schedulers',
+    'batch',
+  ]);
 });
 afterAll(async () => {
   expect((await cell.stop()).code).toBe(0);

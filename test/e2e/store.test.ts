@@ -6,7 +6,7 @@ import { storeErrorOf } from '../../src/adapters/etcd/client/faults.ts';
 import { findEtcd } from '../../src/adapters/etcd/server/find-etcd.ts';
 import { openCredentials } from '../../src/adapters/pki/credentials.ts';
 import type { DevCellProcess } from '../support/cli.ts';
-import { runCli, startCli, startDevCell, testFolder } from '../support/cli.ts';
+import { ONE_OF_EACH, runCli, startCli, startDevCell, testFolder } from '../support/cli.ts';
 
 const folder = testFolder();
 /** While this file is there, no etcd starts. */
@@ -18,7 +18,7 @@ beforeAll(async () => {
   const etcd = join(folder.path, 'etcd.sh');
   writeFileSync(etcd, `#!/bin/sh\nwhile [ -e '${hold}' ]; do sleep 0.05; done\nexec '${path}' "$@"\n`);
   chmodSync(etcd, 0o755);
-  cell = await startDevCell(folder.path, ['--hosts', '1', '--monitors', '1'], { MOORAGE_ETCD: etcd });
+  cell = await startDevCell(folder.path, ONE_OF_EACH, { MOORAGE_ETCD: etcd });
 });
 
 afterAll(async () => {

@@ -2,7 +2,7 @@ import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { CliResult, DevCellProcess } from '../support/cli.ts';
-import { runCli, startDevCell, testFolder } from '../support/cli.ts';
+import { ONE_OF_EACH, runCli, startDevCell, testFolder } from '../support/cli.ts';
 
 let folder: ReturnType<typeof testFolder>;
 /** Where people are who have no development cell in their folder. */
@@ -12,7 +12,7 @@ let cell: DevCellProcess;
 beforeAll(async () => {
   folder = testFolder();
   elsewhere = testFolder();
-  cell = await startDevCell(folder.path);
+  cell = await startDevCell(folder.path, [...ONE_OF_EACH, '--monitors', '2']);
 });
 afterAll(async () => {
   await cell.stop();

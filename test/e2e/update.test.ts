@@ -14,7 +14,16 @@ const status = async (): Promise<JobStatus> =>
   JSON.parse((await moorage('status', 'web', '-o', 'json')).stdout) as JobStatus;
 
 beforeAll(async () => {
-  cell = await startDevCell(folder.path, ['--hosts', '2', '--monitors', '1']);
+  cell = await startDevCell(folder.path, [
+    '--hosts',
+    '2',
+    '--monitors',
+    '1',
+    '--arbiters',
+    '1',
+    '--schedulers',
+    'service',
+  ]);
 });
 afterAll(async () => {
   expect((await cell.stop()).code).toBe(0);

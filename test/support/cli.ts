@@ -102,6 +102,12 @@ export interface DevCellProcess {
   stop(): Promise<CliResult>;
 }
 
+/** One of each role that a batch job needs: each process of a cell costs a test a second or two of processor. */
+export const ONE_OF_EACH = [
+  ...['--hosts', '1', '--monitors', '1', '--arbiters', '1'],
+  ...['--schedulers', 'batch'],
+] as const;
+
 /** `moorage dev --no-demo` in `folder`, up and ready. */
 export function startDevCell(
   folder: string,

@@ -25,7 +25,7 @@ let cell: DevCellProcess;
 let store: EtcdCellStore;
 
 beforeAll(async () => {
-  cell = await startDevCell(folder.path, ['--hosts', '1', '--monitors', '1']);
+  cell = await startDevCell(folder.path, ['--hosts', '1', '--monitors', '1', '--schedulers', 'batch']);
   const credentials = openCredentials(cell.file.credentials ?? '', null);
   store = new EtcdCellStore({ endpoints: cell.file.etcd, credentials, clock: systemClock, log: silentLog });
 });
