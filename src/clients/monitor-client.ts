@@ -18,6 +18,7 @@ import type {
 } from '../wire/api/monitor-api.ts';
 import type { CellStatus, SharedResourceRequest, SharedStatus } from '../wire/api/cell-api.ts';
 import type { AuditAnswer } from '../wire/access/audit-api.ts';
+import type { OpenIdListAnswer, OpenIdRequest, OpenIdStatus } from '../wire/access/openid-api.ts';
 import type { HostKeyAnswer, SecretListAnswer, SecretRequest } from '../wire/access/secret-api.ts';
 import type { QuotaListAnswer, QuotaRequest, QuotaStatus } from '../wire/api/quota-api.ts';
 import type { Pausable } from '../core/quota/quota.ts';
@@ -266,6 +267,18 @@ export class MonitorClient {
     return bodyOf(await this.#post('/v1/join', { ...options, body: request, repeatable: true }));
   }
 
+  async openIdProviders(options: CallOptions = {}): Promise<OpenIdListAnswer> {
+    return bodyOf(await this.#get('/v1/openid', options));
+  }
+
+  setOpenId(name: string, body: OpenIdRequest, options?: CallOptions): Promise<OpenIdStatus> {
+    return this.#put(openIdPath(name), body, options);
+  }
+
+  async deleteOpenId(name: string, options: CallOptions = {}): Promise<void> {
+    bodyOf(await this.#call({ ...options, method: 'DELETE', path: openIdPath(name), repeatable: false }));
+  }
+
   async secrets(namespace: string | undefined, options: CallOptions = {}): Promise<SecretListAnswer> {
     return bodyOf(await this.#get(`/v1/secrets${query({ namespace })}`, options));
   }
@@ -325,6 +338,10 @@ const GET = { method: 'GET', repeatable: true } as const;
 
 function sharedPath(name: string): string {
   return `/v1/shared/${encodeURIComponent(name)}`;
+}
+
+function openIdPath(name: string): string {
+  return `/v1/openid/${encodeURIComponent(name)}`;
 }
 
 function quotaPath(namespace: string): string {
