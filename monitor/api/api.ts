@@ -7,7 +7,7 @@
  * - `host-routes.ts`: hosts, their eligibility, schedulers
  * - `cell-routes.ts`: the cell and what hosts share; `quota-routes.ts`: what namespaces may use; `pause-routes.ts`: what is
  *   paused
- * - `token-routes.ts`: tokens of people, and who calls; `openid-routes.ts`: whose other tokens count; `secret-routes.ts`: secrets of their jobs; `join-routes.ts`: machines that
+ * - `token-routes.ts`: tokens of people, whose others count, and who calls; `secret-routes.ts`: secrets of their jobs; `join-routes.ts`: machines that
  *   become hosts; `audit-routes.ts`: who did what
  * - `attach-routes.ts`: exec, signal and attach, passed on to the host
  * - `health-routes.ts`: liveness, readiness, metrics, version; `schema-routes.ts`: the schemas of a job file and of this API
@@ -28,7 +28,6 @@ import { hostRoutes } from './host-routes.ts';
 import { jobRoutes } from './job-routes.ts';
 import type { MonitorState } from './monitor-state.ts';
 import { guarded } from './problems.ts';
-import { openIdRoutes } from './openid-routes.ts';
 import { pageRoutes } from '../page/page.ts';
 import { pauseRoutes } from './pause-routes.ts';
 import { quotaRoutes } from './quota-routes.ts';
@@ -52,7 +51,6 @@ export function monitorRoutes(state: MonitorState, keeper: StoreKeeper | null): 
     ...quotaRoutes(state),
     ...pauseRoutes(state),
     ...tokenRoutes(state),
-    ...openIdRoutes(state),
     ...joinRoutes(state),
     ...secretRoutes(state),
     ...auditRoutes(state),

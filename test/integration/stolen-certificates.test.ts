@@ -142,6 +142,29 @@ describe('S4.13 I39 a stolen certificate', () => {
     await stopped(operator, 'entered');
   });
 
+  it('of a former owner ends no more what it ordered itself, when another has taken its job over', async () => {
+    const operator = new MonitorClient(await as('operator', 'ann'), {
+      urls: [at('monitor')],
+      from: 'a test',
+    });
+    const job = { namespace: 'default', job: 'inherited' };
+    await operator.submit({ name: job.job, type: 'batch', command: ['sleep', '1000'] });
+    const id = await runningOf(operator, job.job);
+    await cell.replaceScheduler('batch-2');
+    const ownerOf = async () => (await operator.jobs()).jobs.find(({ name }) => name === job.job)?.owner;
+    while ((await ownerOf()) !== 'batch-2') await pause(50);
+    const hosts = new HostClient(await as('scheduler', 'batch-1'));
+    const before = await hosts.get(at('agent'), id);
+    expect(await hosts.stop(at('agent'), id, someStop())).toMatchObject({
+      kind: 'refused',
+      code: 'not-yours',
+    });
+    expect((await hosts.remove(at('agent'), id, 'a-removal')).kind).toBe('unknown');
+    expect(await hosts.get(at('agent'), id)).toMatchObject({ state: 'running' });
+    expect(before?.state).toBe('running');
+    await stopped(operator, job.job);
+  });
+
   it('of a host calls nobody', async () => {
     const host = await as('agent', 'host-1');
     for (const server of ['monitor', 'scheduler', 'arbiter'] as const) {

@@ -38,6 +38,8 @@ export class RightsCell {
   readonly addresses: Partial<Record<ServerRole, string>> = {};
   readonly authority: TestAuthority;
   readonly #closers: (() => Promise<unknown> | void)[] = [];
+  #etcd: readonly string[] = [];
+  #stopScheduler: () => Promise<void> = () => Promise.resolve();
 
   private constructor(authority: TestAuthority) {
     this.authority = authority;
@@ -57,6 +59,12 @@ export class RightsCell {
 
   async close(): Promise<void> {
     for (const close of this.#closers.splice(0).reverse()) await close();
+  }
+
+  /** Another takes over what its scheduler owns. */
+  async replaceScheduler(id: string): Promise<void> {
+    await this.#stopScheduler();
+    await this.#startScheduler(id);
   }
 
   urlOf({ server, path }: ServedRoute): string {
@@ -106,10 +114,9 @@ export class RightsCell {
       credentials: await authority.credentials('etcd', 'etcd-1'),
     });
     this.#closers.push(() => store.stop());
-    const common = { cell: CELL, etcd: [store.clientUrl], listen: LISTEN, version: '0', log: silentLog };
-    const reach = async (role: IdentityRole, id: string) => ({
-      reach: { credentials: await authority.credentials(role, id) },
-    });
+    this.#etcd = [store.clientUrl];
+    const common = this.#common();
+    const reach = (role: IdentityRole, id: string) => this.#reach(role, id);
     const { signingKeyFile, pinnedKeysFile } = await makeKeyFiles(join(folder, 'keys'));
     const add = (role: ServerRole, running: { address: string; stop: () => Promise<void> }): void => {
       this.addresses[role] = running.address;
@@ -121,20 +128,39 @@ export class RightsCell {
     );
     const arbiter = await reach('arbiter', 'arbiter-1');
     add('arbiter', await runArbiter({ ...common, id: 'arbiter-1', signingKeyFile, ...arbiter }));
-    add(
-      'scheduler',
-      await runScheduler({
-        ...{ ...common, id: 'batch-1', kind: 'batch', enforcement: true },
-        ...(await reach('scheduler', 'batch-1')),
-      }),
-    );
+    await this.#startScheduler('batch-1');
     add(
       'agent',
       await runAgent({
-        ...{ ...common, id: 'host-1', pinnedKeysFile, shim: PLAIN_SHIM, stateFolder: join(folder, 'host-1') },
+        ...{
+          ...common,
+          id: 'host-1',
+          pinnedKeysFile,
+          ownStartMs: 0,
+          shim: PLAIN_SHIM,
+          stateFolder: join(folder, 'host-1'),
+        },
         ...(await reach('agent', 'host-1')),
       }),
     );
+  }
+
+  #common() {
+    return { cell: CELL, etcd: this.#etcd, listen: LISTEN, version: '0', log: silentLog };
+  }
+
+  async #reach(role: IdentityRole, id: string) {
+    return { reach: { credentials: await this.authority.credentials(role, id) } };
+  }
+
+  async #startScheduler(id: string): Promise<void> {
+    const running = await runScheduler({
+      ...{ ...this.#common(), id, kind: 'batch', enforcement: true },
+      ...(await this.#reach('scheduler', id)),
+    });
+    this.addresses.scheduler = running.address;
+    this.#stopScheduler = () => running.stop();
+    this.#closers.push(this.#stopScheduler);
   }
 }
 
