@@ -25,7 +25,13 @@ import type { Pausable } from '../core/quota/quota.ts';
 import type { PauseRequest, PausesAnswer } from '../wire/api/pause-api.ts';
 import type { HistoryAnswer, RolloutAct, ScaleRequest, UndoRequest } from '../wire/api/monitor-api.ts';
 import type { Why } from '../wire/api/scheduler-api.ts';
-import type { InvitationRequest, JoinAnswer, JoinRequest, NewInvitation } from '../wire/join/join.ts';
+import type {
+  InvitationListAnswer,
+  InvitationRequest,
+  JoinAnswer,
+  JoinRequest,
+  NewInvitation,
+} from '../wire/join/join.ts';
 import type { NewToken, TokenListAnswer, TokenRequest, WhoAmI } from '../wire/access/token-api.ts';
 import type { CellUsage } from '../wire/api/usage-api.ts';
 import type { JobRef, SecretRef } from './monitor-paths.ts';
@@ -260,6 +266,15 @@ export class MonitorClient {
   /** Each delivery makes another invitation. */
   async invite(request: InvitationRequest, options: CallOptions = {}): Promise<NewInvitation> {
     return bodyOf(await this.#post('/v1/invitations', { ...options, body: request, repeatable: false }));
+  }
+
+  async invitations(options: CallOptions = {}): Promise<InvitationListAnswer> {
+    return bodyOf(await this.#get('/v1/invitations', options));
+  }
+
+  async uninvite(id: string, options: CallOptions = {}): Promise<void> {
+    const path = `/v1/invitations/${encodeURIComponent(id)}`;
+    bodyOf(await this.#call({ ...options, method: 'DELETE', path, repeatable: false }));
   }
 
   /** The same key may ask again. */

@@ -251,7 +251,7 @@ monitor/store/store.ts upkeep.defragment monitor:database
 monitor/store/store.ts upkeep.disarm monitor:database
 monitor/store/store.ts upkeep.measure*3 monitor:database
 monitor/tokens/held-tokens.ts store.read monitor:tokens
-monitor/tokens/invitations.ts store.attempt*2 monitor:invitations
+monitor/tokens/invitations.ts store.attempt*3 monitor:invitations
 monitor/tokens/invitations.ts store.list monitor:invitations
 monitor/tokens/invitations.ts store.read monitor:invitations
 monitor/tokens/openid-providers.ts store.attempt monitor:openid
@@ -317,6 +317,7 @@ arbiter GET /readyz
 arbiter GET /v1/grants
 arbiter POST /v1/tickets
 monitor DELETE /v1/hosts/:host
+monitor DELETE /v1/invitations/:id
 monitor DELETE /v1/jobs/:namespace/:job
 monitor DELETE /v1/openid/:name
 monitor DELETE /v1/pauses/:what
@@ -335,6 +336,7 @@ monitor GET /v1/audit
 monitor GET /v1/cell
 monitor GET /v1/events streams
 monitor GET /v1/hosts
+monitor GET /v1/invitations
 monitor GET /v1/jobs
 monitor GET /v1/jobs/:namespace/:job
 monitor GET /v1/jobs/:namespace/:job/exit

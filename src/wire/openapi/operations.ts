@@ -285,6 +285,15 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
     answers: [{ status: 204, type: null, of: 'it is gone' }],
     errors: { ...BAD, 403: ['other-namespace'], 404: ['no-such-secret'], ...UNSURE },
   },
+  'GET /v1/invitations': {
+    summary: 'Lists invitations, without what it takes to use them',
+    answers: ok('InvitationListAnswer'),
+  },
+  'DELETE /v1/invitations/:id': {
+    summary: 'Takes an invitation back',
+    answers: [{ status: 204, type: null, of: 'it lets nobody in any more' }],
+    errors: { ...BAD, 404: ['no-such-invitation'], 409: ['invitation-used', 'contended'], ...UNSURE },
+  },
   'POST /v1/invitations': {
     summary: 'Makes an invitation, with which a machine becomes a host, once',
     ...{ body: invitationRequest, example: { host: 'host-7', hosts: ['10.0.0.7'], ttlMs: 3_600_000 } },
