@@ -41,16 +41,6 @@ const CAMPAIGNS = {
     env: { MOORAGE_FUZZ_RUNS: '100000' },
     command: (options, root) => node(join(root, 'scripts', 'test.mjs'), 'fuzz', ...options),
   },
-  bootstrap: {
-    tells:
-      'cells of three machines, one of which dies meanwhile, from nothing, one after the other; --times N',
-    options: ['--times', '2'],
-    command: ([, times], root) => [
-      process.execPath,
-      [join(root, 'scripts', 'test.mjs'), 'test/e2e/bootstrap.test.ts'],
-      { MOORAGE_BOOTSTRAPS: times },
-    ],
-  },
   tickets: {
     tells: '100,000 bad tickets to a real agent, and what the kernel started by them',
     options: [],
@@ -67,10 +57,10 @@ if (campaign === undefined) {
   process.exit(64);
 }
 const root = prepare();
-const [command, args, env = {}] = campaign.command(given.length === 0 ? campaign.options : given, root);
+const [command, args] = campaign.command(given.length === 0 ? campaign.options : given, root);
 const done = spawnSync(command, args, {
   cwd: root,
   stdio: 'inherit',
-  env: { ...process.env, ...campaign.env, ...env },
+  env: { ...process.env, ...campaign.env },
 });
 process.exit(done.status ?? 1);
