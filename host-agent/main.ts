@@ -80,6 +80,8 @@ export interface AgentOptions {
   readonly pinnedKeysFile?: string;
   /** How long the host counts as alive after the store last heard of it. Default 10 s. */
   readonly aliveTtlMs?: number;
+  /** So long after a start the one who ordered it may end it without a word of the store. Default a minute. */
+  readonly ownStartMs?: number;
   /** When the agent is told to stop, tasks stop too. Default false: they run on, and the next agent takes them over. */
   readonly stopTasksOnExit?: boolean;
   /** Default: the compiled one where there is one, else the one in TypeScript. */
@@ -203,6 +205,7 @@ export async function runAgent(options: AgentOptions): Promise<RunningAgent> {
       find: () => served,
       ready: () => registrar.registered,
       ask: askStore(store, cellKeys(options.cell)),
+      ...(options.ownStartMs === undefined ? {} : { ownStartMs: options.ownStartMs }),
       ...delegations,
       metricsText: () => metrics.render(),
     });

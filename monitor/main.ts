@@ -4,6 +4,7 @@ import { webSocketClient } from '../src/adapters/http/channel-client.ts';
 import { undiciClient } from '../src/adapters/http/client.ts';
 import type { Reach } from '../src/adapters/http/http.ts';
 import { CONNECTIONS_MAX, fastifyServer } from '../src/adapters/http/http.ts';
+import { JoseOpenIdTokens } from '../src/adapters/openid/openid.ts';
 import { hostKeyCertificate } from '../src/adapters/pki/host-key.ts';
 import { delegationSigner } from '../src/adapters/pki/delegations.ts';
 import { divideOpenFiles, openFilesLimit } from '../src/adapters/system/open-files.ts';
@@ -71,6 +72,7 @@ export async function runMonitor(options: MonitorOptions): Promise<RunningMonito
   const monitor = new Monitor({
     ...{ cell, id, listen, version, log, store, http, server },
     channels: webSocketClient(credentials),
+    ...(credentials === undefined ? {} : { openid: new JoseOpenIdTokens({ clock: systemClock, log }) }),
     ...(credentials === undefined
       ? {}
       : { delegate: delegationSigner(credentials), hostKey: () => hostKeyCertificate(credentials) }),

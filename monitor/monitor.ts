@@ -18,12 +18,14 @@
 import { Delegator } from '../src/clients/delegator.ts';
 import { HostClient } from '../src/clients/host-client.ts';
 import { invitationIdOf } from '../src/core/access/invitation.ts';
+import { isJsonWebToken } from '../src/core/access/openid.ts';
 import type { Job } from '../src/core/cell/job.ts';
 import { cellKeys } from '../src/core/cell/keys.ts';
 import { LedgerBook } from '../src/core/commit/ledger-book.ts';
 import type { AllocationReport } from '../src/core/host/report.ts';
 import type { Digest, SignDelegation } from '../src/ports/crypto.ts';
-import type { ChannelClient, HttpClient, HttpListener, HttpServer } from '../src/ports/http.ts';
+import type { AdmitToken, ChannelClient, HttpClient, HttpListener, HttpServer } from '../src/ports/http.ts';
+import type { OpenIdTokens } from '../src/ports/openid.ts';
 import type { PageFiles } from '../src/ports/page.ts';
 import type { StoreUpkeep } from '../src/ports/store-upkeep.ts';
 import type { RolePorts } from '../src/runtime/runtime.ts';
@@ -64,6 +66,8 @@ import { StoreKeeper } from './store/store.ts';
 import { Audit } from './audit/audit.ts';
 import { HeldTokens } from './tokens/held-tokens.ts';
 import { Invitations } from './tokens/invitations.ts';
+import { OpenIdPeople } from './tokens/openid-people.ts';
+import { NO_KEYS, OpenIdProviders } from './tokens/openid-providers.ts';
 import { Secrets } from './tokens/secrets.ts';
 import { Tokens } from './tokens/tokens.ts';
 import { EligibilityWriter } from './hosts/eligibility.ts';
@@ -77,6 +81,8 @@ export interface MonitorDeps extends Omit<RolePorts, 'keys'> {
   readonly hostKey?: () => string | null;
   /** Absent: hosts trust whoever reaches them. */
   readonly delegate?: SignDelegation;
+  /** Absent: tokens of OpenID providers do not count. */
+  readonly openid?: OpenIdTokens;
   /** Name of the cell: all its keys lie under `/moorage/<cell>/`. */
   readonly cell: string;
   readonly id: string;
@@ -121,6 +127,8 @@ export class Monitor {
   readonly #schedulerWatch: SchedulerEvents;
   readonly #ledgers = new LedgerBook();
   readonly #hostEvents: HostEvents;
+  /** null: tokens of OpenID providers do not count. */
+  readonly #people: OpenIdPeople | null;
   #listener: HttpListener | null = null;
   #registration: Registration | null = null;
   #refreshScheduled = false;
@@ -128,6 +136,8 @@ export class Monitor {
   constructor(deps: MonitorDeps) {
     this.#deps = deps;
     this.#hostEvents = new HostEvents(deps.id, deps.clock, (event) => this.#addEvent(event));
+    const { openid, clock, digest } = deps;
+    this.#people = openid === undefined ? null : new OpenIdPeople({ openid, clock, digest });
     this.state = this.#makeState();
     this.#schedulerWatch = new SchedulerEvents({
       ...deps,
@@ -167,10 +177,7 @@ export class Monitor {
     const listener = await server.listen(monitorRoutes(this.state, this.keeper), {
       ...listen,
       bodyBytesMax: BODY_BYTES_MAX,
-      admit: (text) =>
-        invitationIdOf(text) === null
-          ? this.state.heldTokens.admit(text)
-          : this.state.invitations.admit(text),
+      admit: (text) => this.#admit(text),
       isKnownOrigin: (origin) => isOfMonitor(this.state.copy, origin),
       ...(channels === undefined ? {} : { channels: attachChannels(this.state, channels) }),
     });
@@ -197,6 +204,7 @@ export class Monitor {
     this.state.events.close();
     this.state.relay.close();
     this.state.heldTokens.close();
+    await this.#people?.close();
     await this.#listener?.close(CLOSE_GRACE_MS);
     await Promise.all([
       this.keeper?.close(),
@@ -209,6 +217,18 @@ export class Monitor {
       this.state.follower.close(),
     ]);
     this.state.copy.close();
+  }
+
+  /** What the cell made itself is told by its head. */
+  #admit(text: string): ReturnType<AdmitToken> {
+    const { invitations, heldTokens } = this.state;
+    if (invitationIdOf(text) !== null) return invitations.admit(text);
+    const isOther = this.#people !== null && isJsonWebToken(text);
+    return isOther ? this.#people.admit(text) : heldTokens.admit(text);
+  }
+
+  #useProviders(): void {
+    void this.#people?.use([...this.state.copy.openid.rows()].map(([, { value }]) => value));
   }
 
   #makeState(): MonitorState {
@@ -249,6 +269,10 @@ export class Monitor {
       schedulers: new SchedulerQueries(copy, http),
       tokens: new Tokens(tokenDeps),
       secrets: new Secrets(tokenDeps),
+      openid: new OpenIdProviders({
+        ...{ ...tokenDeps, copy },
+        keysOf: (issuer) => this.#deps.openid?.keysOf(issuer) ?? NO_KEYS,
+      }),
       hostKey: this.#deps.hostKey ?? (() => null),
       heldTokens: new HeldTokens(tokenDeps),
       invitations: new Invitations(tokenDeps),
@@ -307,6 +331,7 @@ export class Monitor {
     const { copy, statuses } = this.state;
     for (const [host, row] of copy.ledgers.rows()) this.#ledgers.observe(host, row.value, row.modRevision);
     statuses.changedAll();
+    this.#useProviders();
     this.#refreshSoon();
   }
 
@@ -342,6 +367,9 @@ export class Monitor {
       case 'versions':
       case 'rollouts':
         this.#jobChanged(change.name.slice(0, change.name.lastIndexOf('/')));
+        break;
+      case 'openid':
+        this.#useProviders();
         break;
       case 'runs':
       case 'shared':

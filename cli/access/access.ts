@@ -1,7 +1,7 @@
 /**
  * Verbs about who the caller is: `token.ts` makes, lists and revokes tokens of people; `login.ts` keeps one, read from standard
  * input, as a context; `saved-contexts.ts` lists, chooses and writes contexts;
- * `secret.ts` sets, lists and deletes secrets of jobs; `audit.ts` shows who did what.
+ * `openid.ts` says whose other tokens count; `secret.ts` sets, lists and deletes secrets of jobs; `audit.ts` shows who did what.
  */
 import type { Command } from 'commander';
 import type { ProgramInput } from '../command/command.ts';
@@ -9,6 +9,7 @@ import { cellVerb, collect, verb, wholeNumber } from '../command/command.ts';
 import type { GlobalOptions } from '../command/context.ts';
 import type { AuditFlags } from './audit.ts';
 import type { LoginFlags } from './login.ts';
+import type { OpenIdFlags } from './openid.ts';
 import type { SetFlags } from './saved-contexts.ts';
 import type { TokenFlags } from './token.ts';
 
@@ -32,6 +33,24 @@ export function addAccessVerbs(program: Command, { run }: ProgramInput): void {
   cellVerb(token, 'revoke <id>', 'let a token count no more, and cut what is open with it').action(
     (id: string, options: GlobalOptions) =>
       run(options, async (context) => (await import('./token.ts')).revokeToken(context, id)),
+  );
+  const openid = program.command('openid').description('OpenID providers whose tokens count');
+  cellVerb(openid, 'set <name>', 'let the tokens of a provider count')
+    .requiredOption('--issuer <url>', 'as its tokens name it')
+    .requiredOption('--audience <name>', 'for what its tokens are made, as they name it')
+    .requiredOption('--namespaces-claim <claim>', 'what in a token lists its namespaces; * is all of them')
+    .option('--scope-claim <claim>', 'what in a token names its scope (default: all of them read)')
+    .option('--ca <file>', "authorities of the provider's server (default: those of the monitors' machines)")
+    .action((name: string, options: GlobalOptions & OpenIdFlags) =>
+      run(options, async (context) => (await import('./openid.ts')).setOpenId(context, name, options)),
+    );
+  cellVerb(openid, 'list', 'the providers, and what is known of their keys').action(
+    (options: GlobalOptions) =>
+      run(options, async (context) => (await import('./openid.ts')).listOpenId(context)),
+  );
+  cellVerb(openid, 'delete <name>', 'let its tokens count no more, and cut what is open with them').action(
+    (name: string, options: GlobalOptions) =>
+      run(options, async (context) => (await import('./openid.ts')).deleteOpenId(context, name)),
   );
   const secret = program.command('secret').description('secrets of jobs: set, list, delete');
   cellVerb(

@@ -5,6 +5,7 @@ import { CREDENTIAL_FILES } from '../../src/adapters/pki/pki.ts';
 import { nodeClient } from '../../src/adapters/http/node-client.ts';
 import { MonitorClient } from '../../src/clients/monitor-client.ts';
 import type { MonitorAddresses } from '../../src/clients/monitor-failover.ts';
+import { isJsonWebToken } from '../../src/core/access/openid.ts';
 import { tokenIdOf } from '../../src/core/access/token.ts';
 import type { WhoAmI } from '../../src/wire/access/token-api.ts';
 import { credentialsFolder, findCell } from '../command/cell-address.ts';
@@ -31,7 +32,7 @@ export async function login(
   const authorities = readAuthorities(context, options, addresses);
   if (process.stdin.isTTY) context.terminal.err('paste the token, then Enter and Ctrl-D\n');
   const token = (await readText('-', HINT)).trim();
-  if (tokenIdOf(token) === null)
+  if (tokenIdOf(token) === null && !isJsonWebToken(token))
     throw usageError('what came on standard input is no token', 'moorage token create NAME | moorage login');
   const client = new MonitorClient(nodeClient(bearerOf(token, authorities)), addresses, context.interrupted);
   const who = await client.whoAmI();

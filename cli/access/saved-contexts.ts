@@ -41,7 +41,7 @@ export async function listContexts(context: Context): Promise<number> {
 }
 
 function showsOf({ token, credentials }: SavedContext): string {
-  if (token !== undefined) return `token ${tokenIdOf(token) ?? '?'}`;
+  if (token !== undefined) return `token ${tokenIdOf(token) ?? 'of an OpenID provider'}`;
   return credentials === undefined ? 'nothing' : `certificate in ${credentials}`;
 }
 

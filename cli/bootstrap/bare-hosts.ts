@@ -37,15 +37,33 @@ export async function namedHosts(
   const named = tokensIn(flags.hosts.flatMap(written).join('\n'), '--hosts');
   if (flags.discovery === undefined) return enough(named, flags.minHosts);
   const untilMs = terminal.nowMs() + waitMs;
-  for (let told = -1; ;) {
-    const found = tokensIn(await listAt(flags.discovery), flags.discovery);
-    const all = [...named, ...found.filter(({ host }) => !named.some((one) => one.host === host))];
-    if (all.length >= (flags.minHosts ?? 1)) return all;
-    if (all.length !== told)
-      terminal.err(`${String(all.length)} of ${String(flags.minHosts ?? 1)} hosts are listed\n`);
-    told = all.length;
-    if (terminal.nowMs() >= untilMs || interrupted.aborted) return enough(all, flags.minHosts);
+  const min = flags.minHosts ?? 1;
+  for (let told = ''; ;) {
+    const { tokens, fault } = await listed(flags.discovery);
+    const all = [...named, ...tokens.filter(({ host }) => !named.some((one) => one.host === host))];
+    if (all.length >= min) return all;
+    const state = fault?.message ?? `${String(all.length)} of ${String(min)} hosts are listed`;
+    if (state !== told) terminal.err(`${state}\n`);
+    told = state;
+    if (terminal.nowMs() >= untilMs || interrupted.aborted)
+      throw new CliError(
+        EXIT.unreachable,
+        `${state} after ${flags.wait}${all.length === 0 ? '' : `: ${all.map(({ host }) => host).join(', ')}`}`,
+        'put the token of each machine there, a line each (moorage agent --bare prints it), and give the same command again',
+      );
     await terminal.sleep(LOOK_MS, interrupted);
+  }
+}
+
+/** A list that is not there now may be there the next time; one with a wrong line is told at once. */
+async function listed(
+  url: string,
+): Promise<{ readonly tokens: readonly BareToken[]; readonly fault?: CliError }> {
+  try {
+    return { tokens: tokensIn(await listAt(url), url) };
+  } catch (error) {
+    if (!(error instanceof CliError) || error.exitCode !== EXIT.unreachable) throw error;
+    return { tokens: [], fault: error };
   }
 }
 

@@ -54,7 +54,7 @@ export function addCellVerbs(program: Command, { run }: ProgramInput): void {
   addSharedVerbs(program, run);
   const host = program
     .command('host')
-    .description('one host: invite, join; drain, cordon, ready, lost, remove');
+    .description('one host: invite, invitations, uninvite, join; drain, cordon, ready, lost, remove');
   const states: readonly (readonly [HostVerb, string])[] = [
     ['drain', 'no new work, and move away what runs there'],
     ['cordon', 'no new work; what runs there stays'],
@@ -91,6 +91,14 @@ export function addCellVerbs(program: Command, { run }: ProgramInput): void {
     .action((id: string, options: GlobalOptions & InviteFlags) =>
       run(options, async (context) => (await import('../join/invite.ts')).inviteHost(context, id, options)),
     );
+  cellVerb(host, 'invitations', 'who may join, by whose word, until when; never the token').action(
+    (options: GlobalOptions) =>
+      run(options, async (context) => (await import('../join/invite.ts')).listInvitations(context)),
+  );
+  cellVerb(host, 'uninvite <name>', 'take an invitation back, by its id, or all of a host').action(
+    (name: string, options: GlobalOptions) =>
+      run(options, async (context) => (await import('../join/invite.ts')).uninvite(context, name)),
+  );
   verb(host, 'join <token>', 'make this machine a host of the cell that the token names; - reads the token')
     .requiredOption('--data <folder>', "the agent's folder, for what must outlive it")
     .option('--id <name>', 'refuse a token for another host')

@@ -1,10 +1,12 @@
 import { fingerprintsIn } from '../../src/adapters/pki/certified.ts';
 import { joinTokenText } from '../../src/core/access/invitation.ts';
 import { ID_RULE, isId } from '../../src/core/cell/ids.ts';
+import type { InvitationStatus } from '../../src/wire/join/join.ts';
 import { readDuration } from '../../src/wire/values/units.ts';
 import type { Context } from '../command/context.ts';
 import { EXIT, usageError } from '../command/exit.ts';
-import { printAnswer } from '../output/output.ts';
+import { timeText } from '../access/token.ts';
+import { printAnswer, printList } from '../output/output.ts';
 
 export interface InviteFlags {
   readonly san: readonly string[];
@@ -36,6 +38,38 @@ export async function inviteHost(context: Context, host: string, flags: InviteFl
       `${host} may join once, until ${new Date(made.endsAtMs).toISOString().slice(0, 16)}Z; the token is not shown again. ` +
         `Next, there: moorage host join TOKEN --data FOLDER; and where the authority's key lies: moorage pki sign AUTHORITY\n`,
     );
+  return EXIT.ok;
+}
+
+export async function listInvitations(context: Context): Promise<number> {
+  const answer = await (await context.api()).invitations();
+  await printList<InvitationStatus>(context, {
+    answer,
+    rows: answer.invitations,
+    columns: [
+      { title: 'ID', cell: ({ id }) => id },
+      { title: 'HOST', cell: ({ host }) => host },
+      { title: 'AT', cell: ({ hosts }) => hosts.join(',') },
+      { title: 'STATE', cell: ({ state }) => state },
+      { title: 'BY', cell: ({ createdBy }) => createdBy },
+      { title: 'UNTIL', cell: ({ endsAtMs }) => timeText(endsAtMs) },
+    ],
+    nameOf: ({ id }) => id,
+    empty: `nobody is invited; next: ${USAGE}`,
+  });
+  return EXIT.ok;
+}
+
+/** @param named an invitation, or a host: all of its invitations that are not used */
+export async function uninvite(context: Context, named: string): Promise<number> {
+  const api = await context.api();
+  const { invitations } = await api.invitations();
+  const ofHost = invitations.filter(({ host, state }) => host === named && state !== 'used');
+  const ids = ofHost.length > 0 ? ofHost.map(({ id }) => id) : [named];
+  for (const id of ids) {
+    await api.uninvite(id);
+    context.terminal.out(`${id}\n`);
+  }
   return EXIT.ok;
 }
 

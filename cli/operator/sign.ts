@@ -2,6 +2,8 @@ import { readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { EtcdCellStore } from '../../src/adapters/etcd/etcd.ts';
 import type { AuthorityFolder, Issued } from '../../src/adapters/pki/authority-folder.ts';
+import type { Credentials } from '../../src/adapters/pki/credentials.ts';
+import { openCredentials } from '../../src/adapters/pki/credentials.ts';
 import { isProved } from '../../src/adapters/pki/bundle.ts';
 import { systemClock } from '../../src/adapters/system/system.ts';
 import { silentLog } from '../../src/adapters/telemetry/silent.ts';
@@ -25,6 +27,9 @@ import { storeOf } from './store-flags.ts';
 const RENEWED_AFTER = 1 / 3;
 /** What is to be done is looked at this often even if the store tells of no change. */
 const LOOK_MAX_MS = 10_000;
+
+/** Its name as an operator. */
+const SIGNER = 'signer';
 
 /** What `Signer` works with. */
 export interface SignerDeps {
@@ -144,13 +149,10 @@ export async function sign(context: Context, folder: string, flags: SignFlags): 
   const { terminal, interrupted } = context;
   const authority = new AuthorityFolder(resolve(folder));
   const { cell } = await inFolder(folder, () => authority.facts());
-  const { etcd, credentials } = storeOf(context, { ...flags, cell }, 'pki sign');
-  if (credentials === undefined)
-    throw usageError(
-      'name your certificate, as an operator: --credentials FOLDER',
-      'moorage pki issue --help',
-    );
+  const { etcd } = storeOf(context, { ...flags, cell }, 'pki sign');
   const ttlMs = ttlMsOf(flags.ttl);
+  const own = new OwnCertificate(authority, ttlMs, () => terminal.nowMs());
+  const credentials = await inFolder(folder, () => own.open());
   const store = new EtcdCellStore({ endpoints: etcd, credentials, clock: systemClock, log: silentLog });
   const say = (text: string): void => terminal.err(`${text}\n`);
   const signer = new Signer({
@@ -165,7 +167,10 @@ export async function sign(context: Context, folder: string, flags: SignFlags): 
     while (!interrupted.aborted) {
       const next = changed.next();
       try {
-        await inFolder(folder, () => signer.look());
+        await inFolder(folder, async () => {
+          await own.renewWhenDue();
+          await signer.look();
+        });
       } catch (error) {
         if (!(error instanceof StoreError)) throw error;
         say(`the store: ${error.message}; it is asked again`);
@@ -176,6 +181,40 @@ export async function sign(context: Context, folder: string, flags: SignFlags): 
   } finally {
     changed.close();
     await store.close();
+    credentials.close();
+  }
+}
+
+/** By which the holder of the authority's key reaches the store: one of its own making, renewed for as long as it runs. */
+class OwnCertificate {
+  readonly #authority: AuthorityFolder;
+  readonly #ttlMs: number;
+  readonly #nowMs: () => number;
+  #issuedMs = 0;
+  #credentials: Credentials | null = null;
+
+  constructor(authority: AuthorityFolder, ttlMs: number, nowMs: () => number) {
+    this.#authority = authority;
+    this.#ttlMs = ttlMs;
+    this.#nowMs = nowMs;
+  }
+
+  async open(): Promise<Credentials> {
+    const { folder } = await this.#issue();
+    return (this.#credentials = openCredentials(folder, null));
+  }
+
+  async renewWhenDue(): Promise<void> {
+    if (this.#nowMs() - this.#issuedMs < this.#ttlMs * RENEWED_AFTER) return;
+    await this.#issue();
+    this.#credentials?.reload();
+  }
+
+  async #issue(): Promise<Issued> {
+    const times = { nowMs: this.#nowMs(), ttlMs: this.#ttlMs, hosts: [] };
+    const issued = await this.#authority.issue({ role: 'operator', id: SIGNER }, times);
+    this.#issuedMs = times.nowMs;
+    return issued;
   }
 }
 

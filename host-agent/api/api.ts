@@ -37,6 +37,8 @@ export interface HostRoutesOptions {
   ready(): boolean;
   /** Absent: whoever has the right to end allocations may end any. */
   readonly ask?: AskStore;
+  /** So long after a start the one who ordered it may end it without a word of the store. Default a minute. */
+  readonly ownStartMs?: number;
   /** Absent: whoever has the right to relay may relay anything. */
   readonly delegations?: DelegationChecks;
   metricsText(): Promise<string>;
@@ -60,8 +62,8 @@ export function hostRoutes(options: HostRoutesOptions): readonly Route[] {
   };
   return [
     route('PUT', '/v1/allocations/:id', 'start', start),
-    route('POST', '/v1/allocations/:id/stop', 'stop', ending(options.ask, stop)),
-    route('DELETE', '/v1/allocations/:id', 'stop', ending(options.ask, remove)),
+    route('POST', '/v1/allocations/:id/stop', 'stop', ending(options, stop)),
+    route('DELETE', '/v1/allocations/:id', 'stop', ending(options, remove)),
     route('GET', '/v1/allocations', 'reports', async ({ agent }) => ok(agent.listing())),
     route('GET', '/v1/allocations/:id', 'reports', async ({ agent }, request) =>
       ok(agent.report(idOf(request))),
@@ -164,9 +166,10 @@ function checkRelay(
 }
 
 /** The caller may end this allocation, or its order is refused before it is read. */
-function ending(ask: AskStore | undefined, handle: Handler): Handler {
+function ending({ ask, ownStartMs }: HostRoutesOptions, handle: Handler): Handler {
   return async (served, request) => {
-    await checkEnds(request.peer, served.agent.run(idOf(request))?.spec.allocation, ask);
+    const { agent } = served;
+    await checkEnds(request.peer, agent.run(idOf(request))?.spec, agent.nowMs, { ask, ownStartMs });
     return handle(served, request);
   };
 }

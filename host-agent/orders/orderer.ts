@@ -1,7 +1,7 @@
 import type { Caller } from '../../src/core/access/access.ts';
 import type { Allocation } from '../../src/core/cell/allocation.ts';
 import type { CellKeys } from '../../src/core/cell/keys.ts';
-import type { CellStore } from '../../src/ports/cell-store.ts';
+import type { CellStore, Entry } from '../../src/ports/cell-store.ts';
 import { StoreError } from '../../src/ports/cell-store.ts';
 import { ProblemError } from '../../src/wire/api/problem.ts';
 import { allocationCodec } from '../../src/wire/records/allocation-codec.ts';
@@ -15,37 +15,104 @@ export interface StoredWord {
   readonly isToRun: boolean;
 }
 
+/** The host's own record of what is to end. */
+export interface OrderedHere {
+  readonly allocation: Allocation;
+  readonly acceptedAtMs: number;
+}
+
 export type AskStore = (allocation: Allocation) => Promise<StoredWord>;
 
-/** @returns a question to the store for each order whose right is not clear from the host's own record */
+/** Orders that come while the store is asked wait for the next question, which is about so many of them. */
+const ASKED_AT_ONCE_MAX = 32;
+
+interface Waiting {
+  readonly ownerKey: string;
+  readonly recordKey: string;
+  readonly resolve: (word: StoredWord) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/**
+ * @returns a question to the store for each order whose right is not clear from the host's own record; one at a time, for
+ *   all orders that have come meanwhile
+ */
 export function askStore(store: CellStore, keys: CellKeys): AskStore {
-  return async ({ namespace, job, id }) => {
-    const [ownerKey, recordKey] = [keys.owner(namespace, job), keys.allocation(namespace, job, id)];
-    const { entries } = await store.read([ownerKey, recordKey]);
-    const [owner, record] = [entries.get(ownerKey), entries.get(recordKey)];
-    return {
-      owner: owner === undefined ? null : ownerCodec.decode(owner.value).scheduler,
-      isToRun: record !== undefined && allocationCodec.decode(record.value).desired === 'run',
-    };
+  const waiting: Waiting[] = [];
+  let isAsking = false;
+  const askAll = async (): Promise<void> => {
+    isAsking = true;
+    try {
+      while (waiting.length > 0) await answer(store, waiting.splice(0, ASKED_AT_ONCE_MAX));
+    } finally {
+      isAsking = false;
+    }
+  };
+  return ({ namespace, job, id }) =>
+    new Promise((resolve, reject) => {
+      const [ownerKey, recordKey] = [keys.owner(namespace, job), keys.allocation(namespace, job, id)];
+      waiting.push({ ownerKey, recordKey, resolve, reject });
+      if (!isAsking) void askAll();
+    });
+}
+
+/** Never rejects: who asked gets the error. */
+async function answer(store: CellStore, asked: readonly Waiting[]): Promise<void> {
+  const wanted = asked.flatMap(({ ownerKey, recordKey }) => [ownerKey, recordKey]);
+  const read = await store.read([...new Set(wanted)]).then(
+    ({ entries }) => entries,
+    (error: unknown) => ({ error }),
+  );
+  for (const { ownerKey, recordKey, resolve, reject } of asked)
+    try {
+      if ('error' in read) throw read.error;
+      resolve(wordOf(read.get(ownerKey), read.get(recordKey)));
+    } catch (error) {
+      reject(error);
+    }
+}
+
+function wordOf(owner: Entry | undefined, record: Entry | undefined): StoredWord {
+  return {
+    owner: owner === undefined ? null : ownerCodec.decode(owner.value).scheduler,
+    isToRun: record !== undefined && allocationCodec.decode(record.value).desired === 'run',
   };
 }
 
 /**
- * Whether the caller may end the allocation, or have it forgotten. A scheduler may: what it ordered itself; what it owns
- * now; and what the store says is to stop, as the victim of a preemption is, whose owner is another. A monitor may: what the
- * store says is to stop, and what has no owner.
+ * So long after a start the one who ordered it may end it without a word of the store. It owned the job when it asked for the
+ * ticket, and the job of a scheduler that is gone is taken over when its session has ended, which takes 10 s. Most tasks are over
+ * by then, so that their ends cost the store nothing.
+ */
+const OWN_START_MS = 60_000;
+
+export interface EndChecks {
+  /** Absent: the callers are trusted. */
+  readonly ask: AskStore | undefined;
+  /** Default `OWN_START_MS`. */
+  readonly ownStartMs?: number | undefined;
+}
+
+/**
+ * Whether the caller may end the allocation, or have it forgotten. A scheduler may: what it owns now, which what it ordered
+ * itself a moment ago is taken for; and what the store says is to stop, as the victim of a preemption is, whose owner is
+ * another. A former owner may not: its job was taken over, and what it ordered is its successor's. A monitor may: what the store
+ * says is to stop, and what has no owner.
  *
- * @param allocation undefined: this host has no record of it, and only notes that it must not start
- * @param ask absent: the callers are trusted
+ * @param ordered undefined: this host has no record of it, and only notes that it must not start
+ * @param nowMs by the clock of `acceptedAtMs`
  * @throws ProblemError; 503 while the store is needed and does not answer
  */
 export async function checkEnds(
   peer: Caller | null,
-  allocation: Allocation | undefined,
-  ask: AskStore | undefined,
+  ordered: OrderedHere | undefined,
+  nowMs: number,
+  { ask, ownStartMs = OWN_START_MS }: EndChecks,
 ): Promise<void> {
-  if (peer === null || peer.role === 'operator' || allocation === undefined || ask === undefined) return;
-  if (peer.role === 'scheduler' && allocation.scheduler === peer.id) return;
+  if (peer === null || peer.role === 'operator' || ordered === undefined || ask === undefined) return;
+  const { allocation, acceptedAtMs } = ordered;
+  const isFresh = nowMs - acceptedAtMs <= ownStartMs;
+  if (peer.role === 'scheduler' && allocation.scheduler === peer.id && isFresh) return;
   const { owner, isToRun } = await answered(() => ask(allocation));
   if (!isToRun || (peer.role === 'monitor' ? owner === null : owner === peer.id)) return;
   throw notYours('this allocation belongs to another');

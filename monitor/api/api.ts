@@ -7,7 +7,7 @@
  * - `host-routes.ts`: hosts, their eligibility, schedulers
  * - `cell-routes.ts`: the cell and what hosts share; `quota-routes.ts`: what namespaces may use; `pause-routes.ts`: what is
  *   paused
- * - `token-routes.ts`: tokens of people, and who calls; `secret-routes.ts`: secrets of their jobs; `join-routes.ts`: machines that
+ * - `token-routes.ts`: tokens of people, whose others count, and who calls; `secret-routes.ts`: secrets of their jobs; `join-routes.ts`: machines that
  *   become hosts; `audit-routes.ts`: who did what
  * - `attach-routes.ts`: exec, signal and attach, passed on to the host
  * - `health-routes.ts`: liveness, readiness, metrics, version; `schema-routes.ts`: the schemas of a job file and of this API

@@ -18,6 +18,7 @@ import type { SilentHosts } from '../hosts/silent-hosts.ts';
 import type { SchedulerQueries } from '../jobs/why.ts';
 import type { Invitations } from '../tokens/invitations.ts';
 import type { HeldTokens } from '../tokens/held-tokens.ts';
+import type { OpenIdProviders } from '../tokens/openid-providers.ts';
 import type { Secrets } from '../tokens/secrets.ts';
 import type { Tokens } from '../tokens/tokens.ts';
 
@@ -43,6 +44,7 @@ export interface MonitorState extends MonitorContext {
   readonly schedulers: SchedulerQueries;
   readonly tokens: Tokens;
   readonly secrets: Secrets;
+  readonly openid: OpenIdProviders;
   /** The certificate of the key to which secrets are sealed; null: there is none here. */
   readonly hostKey: () => string | null;
   readonly heldTokens: HeldTokens;

@@ -61,8 +61,13 @@ const ACTS: Readonly<Record<string, ActOf>> = {
     detail: json(body),
   }),
   'POST /v1/invitations': ({ body }) => ({ act: 'invite', target: textOf(body, 'host'), detail: json(body) }),
+  'DELETE /v1/invitations/:id': ({ params }) => ({ act: 'uninvite', target: clipped(params['id']) }),
   'POST /v1/join': ({ peer }) => ({ act: 'join', target: peer?.role === 'invited' ? peer.host : '' }),
   'DELETE /v1/tokens/:id': ({ params }) => ({ act: 'revoke-token', target: clipped(params['id']) }),
+  'PUT /v1/openid/:name': ({ params, body }) => ({
+    ...{ act: 'set-openid', target: clipped(params['name']), detail: json(body) },
+  }),
+  'DELETE /v1/openid/:name': ({ params }) => ({ act: 'delete-openid', target: clipped(params['name']) }),
   'PUT /v1/secrets/:namespace/:name': ({ params }) => ofSecret('set-secret', params),
   'DELETE /v1/secrets/:namespace/:name': ({ params }) => ofSecret('delete-secret', params),
   'POST /v1/allocations/:id/exec': (request, state) => ({

@@ -83,6 +83,7 @@ function bodyOf(change: CellChange): EventBody | null {
     case 'runs':
     case 'meta':
     case 'pools':
+    case 'openid':
       return null;
     case 'switches':
       return ofSwitches(change.now?.value ?? SWITCHES_OFF, change.before?.value ?? SWITCHES_OFF);

@@ -4,6 +4,7 @@ import {
   invitationIdOf,
   invitationText,
   invitedOf,
+  stateOfInvitation,
 } from '../../src/core/access/invitation.ts';
 import { isSameHash } from '../../src/core/access/token.ts';
 import { SECRET_BYTES } from '../../src/core/access/secret-text.ts';
@@ -12,7 +13,12 @@ import type { Entry, Write } from '../../src/ports/cell-store.ts';
 import { StoreError } from '../../src/ports/cell-store.ts';
 import type { AdmitToken } from '../../src/ports/http.ts';
 import { sleep } from '../../src/runtime/wait/wait.ts';
-import type { InvitationRequest, JoinAnswer, NewInvitation } from '../../src/wire/join/join.ts';
+import type {
+  InvitationRequest,
+  InvitationStatus,
+  JoinAnswer,
+  NewInvitation,
+} from '../../src/wire/join/join.ts';
 import { invitationCodec } from '../../src/wire/records/records.ts';
 import { RecordError } from '../../src/wire/wire.ts';
 import { outcomeUnknown, refuse } from '../refusals.ts';
@@ -23,6 +29,8 @@ const READS_MAX = 8;
 /** How long a machine is kept waiting for its certificate; it asks again then. */
 const WAIT_MS = 5_000;
 const LOOK_MS = 250;
+/** Each time it has changed meanwhile; it changes twice in its life. */
+const WITHDRAW_TRIES_MAX = 3;
 /** With a new one, in one transaction. */
 const REMOVED_AT_ONCE_MAX = 32;
 /** Kept for so long after its end, so that who comes too late learns that. */
@@ -59,6 +67,47 @@ export class Invitations {
     if (reply.outcome === 'unknown')
       throw outcomeUnknown('invite the host again: what was not handed out is of no use');
     return { id, host, hosts, createdBy: by, endsAtMs: record.endsAtMs, shown };
+  }
+
+  /** The oldest first; those that are used or have ended too, as long as their records are there. */
+  async list(): Promise<readonly InvitationStatus[]> {
+    const nowMs = this.#deps.clock.nowMs();
+    return (await this.#all()).map((one): InvitationStatus => {
+      const { id, host, hosts, createdBy, createdAtMs, endsAtMs, asked } = one;
+      const askedAtMs = asked?.atMs ?? null;
+      return {
+        ...{ id, host, hosts, createdBy, createdAtMs, endsAtMs, askedAtMs },
+        state: stateOfInvitation(one, nowMs),
+      };
+    });
+  }
+
+  /**
+   * Takes it back: it lets nobody in any more, and no certificate comes of it that is not there.
+   * @throws ProblemError: there is none, or a machine has its certificate by it
+   */
+  async withdraw(id: string): Promise<void> {
+    const { store } = this.#deps;
+    for (let tries = 0; tries < WITHDRAW_TRIES_MAX; tries++) {
+      const found = await this.#read(id);
+      if (found === null)
+        throw refuse(404, 'no-such-invitation', `there is no invitation ${id}`, {
+          hint: 'moorage host invitations',
+        });
+      const { entry, invitation } = found;
+      if (invitation.answer !== undefined)
+        throw refuse(409, 'invitation-used', `${invitation.host} has its certificate by it already`, {
+          hint: `to end what it is: remove agent-${invitation.host} from AUTHORITY/issued, and moorage host remove`,
+        });
+      const reply = await store.attempt({
+        compares: [{ key: entry.key, target: 'modRevision', equals: entry.modRevision }],
+        writes: [{ kind: 'delete', key: entry.key }],
+        readBack: [],
+      });
+      if (reply.outcome === 'applied') return;
+      if (reply.outcome === 'unknown') throw outcomeUnknown('moorage host invitations shows whether it was');
+    }
+    throw refuse(409, 'contended', `the invitation ${id} changes all the time`, { hint: 'ask again' });
   }
 
   /** One that has ended is admitted too, and learns why it is refused. */
@@ -121,15 +170,19 @@ export class Invitations {
 
   /** @returns those whose records may go */
   async #makeRoom(nowMs: number): Promise<readonly Invitation[]> {
-    const { store, keys } = this.#deps;
-    const { entries } = await store.list(keys.invitations);
-    const known = [...entries.values()].map((entry) => this.#decode(entry)).filter((one) => one !== null);
+    const known = await this.#all();
     const old = known.filter(({ endsAtMs }) => endsAtMs + KEPT_MS <= nowMs);
     if (known.length - old.length >= INVITATIONS_MAX)
       throw refuse(409, 'too-many-invitations', `there are ${String(INVITATIONS_MAX)} invitations already`, {
         hint: 'each is forgotten a day after its end',
       });
     return old.slice(0, REMOVED_AT_ONCE_MAX);
+  }
+
+  async #all(): Promise<readonly Invitation[]> {
+    const { store, keys } = this.#deps;
+    const { entries } = await store.list(keys.invitations);
+    return [...entries.values()].map((entry) => this.#decode(entry)).filter((one) => one !== null);
   }
 
   #decode({ key, value }: Entry): Invitation | null {

@@ -2,7 +2,7 @@
  * Tokens of people. `tokens.ts` makes, lists and revokes them in the store, which holds their hashes only; `held-tokens.ts`
  * tells who holds one that comes with a request, and ends what is open with one that counts no more. `invitations.ts`: machines
  * that may become hosts, once. `secrets.ts`: the secrets of their jobs,
- * which come here sealed.
+ * which come here sealed. `openid-people.ts`: people with tokens that somebody else made, whom `openid-providers.ts` lists.
  */
 import { isOfCell } from '../../src/core/access/person.ts';
 import type { Token } from '../../src/core/access/token.ts';

@@ -7,6 +7,7 @@
  * - `monitors.ts`: where the monitors are
  * - `rank.ts`: which of the living monitors acts on a job, a host or the store
  */
+import type { OpenIdProvider } from '../../src/core/access/openid.ts';
 import type { Allocation, Outcome } from '../../src/core/cell/allocation.ts';
 import type { CellMeta } from '../../src/core/core.ts';
 import type { Eligibility, Host } from '../../src/core/host/host.ts';
@@ -30,6 +31,7 @@ import {
   jobCodec,
   ledgerCodec,
   metaCodec,
+  openIdProviderCodec,
   outcomeCodec,
   ownerCodec,
   poolCodec,
@@ -62,6 +64,7 @@ export interface RecordKinds {
   readonly shared: SharedResource;
   readonly pools: Pool;
   readonly switches: Switches;
+  readonly openid: OpenIdProvider;
 }
 
 export type RecordKind = keyof RecordKinds;
@@ -105,6 +108,7 @@ export class CellCopy {
   readonly meta: RecordCache<CellMeta>;
   /** One record, of no name. */
   readonly switches: RecordCache<Switches>;
+  readonly openid: RecordCache<OpenIdProvider>;
   /** Allocations and outcomes by `<namespace>/<job>`, and allocations by host. */
   readonly allocationsByJob = new RecordIndex<Allocation>();
   readonly allocationsByHost = new RecordIndex<Allocation>();
@@ -146,6 +150,7 @@ export class CellCopy {
     this.runs = this.#cache('runs', keys.runs, (text) => runCodec.decode(text));
     this.roles = this.#cache('roles', keys.roles, (text) => roleCodec.decode(text));
     this.switches = this.#cache('switches', keys.switches, (text) => switchesCodec.decode(text));
+    this.openid = this.#cache('openid', keys.openid, (text) => openIdProviderCodec.decode(text));
     this.meta = this.#cache('meta', keys.meta, (text) => metaCodec.decode(text));
     this.shared = this.#cache('shared', keys.shared, (text) => sharedResourceCodec.decode(text));
     this.pools = this.#cache('pools', keys.pools, (text) => poolCodec.decode(text));

@@ -18,13 +18,20 @@ import type {
 } from '../wire/api/monitor-api.ts';
 import type { CellStatus, SharedResourceRequest, SharedStatus } from '../wire/api/cell-api.ts';
 import type { AuditAnswer } from '../wire/access/audit-api.ts';
+import type { OpenIdListAnswer, OpenIdRequest, OpenIdStatus } from '../wire/access/openid-api.ts';
 import type { HostKeyAnswer, SecretListAnswer, SecretRequest } from '../wire/access/secret-api.ts';
 import type { QuotaListAnswer, QuotaRequest, QuotaStatus } from '../wire/api/quota-api.ts';
 import type { Pausable } from '../core/quota/quota.ts';
 import type { PauseRequest, PausesAnswer } from '../wire/api/pause-api.ts';
 import type { HistoryAnswer, RolloutAct, ScaleRequest, UndoRequest } from '../wire/api/monitor-api.ts';
 import type { Why } from '../wire/api/scheduler-api.ts';
-import type { InvitationRequest, JoinAnswer, JoinRequest, NewInvitation } from '../wire/join/join.ts';
+import type {
+  InvitationListAnswer,
+  InvitationRequest,
+  JoinAnswer,
+  JoinRequest,
+  NewInvitation,
+} from '../wire/join/join.ts';
 import type { NewToken, TokenListAnswer, TokenRequest, WhoAmI } from '../wire/access/token-api.ts';
 import type { CellUsage } from '../wire/api/usage-api.ts';
 import type { JobRef, SecretRef } from './monitor-paths.ts';
@@ -261,9 +268,30 @@ export class MonitorClient {
     return bodyOf(await this.#post('/v1/invitations', { ...options, body: request, repeatable: false }));
   }
 
+  async invitations(options: CallOptions = {}): Promise<InvitationListAnswer> {
+    return bodyOf(await this.#get('/v1/invitations', options));
+  }
+
+  async uninvite(id: string, options: CallOptions = {}): Promise<void> {
+    const path = `/v1/invitations/${encodeURIComponent(id)}`;
+    bodyOf(await this.#call({ ...options, method: 'DELETE', path, repeatable: false }));
+  }
+
   /** The same key may ask again. */
   async join(request: JoinRequest, options: CallOptions = {}): Promise<JoinAnswer> {
     return bodyOf(await this.#post('/v1/join', { ...options, body: request, repeatable: true }));
+  }
+
+  async openIdProviders(options: CallOptions = {}): Promise<OpenIdListAnswer> {
+    return bodyOf(await this.#get('/v1/openid', options));
+  }
+
+  setOpenId(name: string, body: OpenIdRequest, options?: CallOptions): Promise<OpenIdStatus> {
+    return this.#put(openIdPath(name), body, options);
+  }
+
+  async deleteOpenId(name: string, options: CallOptions = {}): Promise<void> {
+    bodyOf(await this.#call({ ...options, method: 'DELETE', path: openIdPath(name), repeatable: false }));
   }
 
   async secrets(namespace: string | undefined, options: CallOptions = {}): Promise<SecretListAnswer> {
@@ -325,6 +353,10 @@ const GET = { method: 'GET', repeatable: true } as const;
 
 function sharedPath(name: string): string {
   return `/v1/shared/${encodeURIComponent(name)}`;
+}
+
+function openIdPath(name: string): string {
+  return `/v1/openid/${encodeURIComponent(name)}`;
 }
 
 function quotaPath(namespace: string): string {

@@ -157,8 +157,16 @@ export interface ListenOptions {
   readonly isKnownOrigin?: (origin: string) => boolean;
 }
 
-/** `unknown`: never made, ended, or revoked. `unsure`: whether it counts cannot be said now. */
-export type AdmitToken = (token: string) => Promise<Admission | 'unknown' | 'unsure'>;
+/** `unknown`: never made, ended, or revoked. `unsure`: the store does not say now whether it counts. */
+export type AdmitToken = (token: string) => Promise<Admission | 'unknown' | 'unsure' | NotAdmitted>;
+
+/** A token that this cell did not make does not count. */
+export interface NotAdmitted {
+  /** After "this token". */
+  readonly why: string;
+  /** false: it may count when it is asked again. */
+  readonly isSure: boolean;
+}
 
 /** A person, by its token; or a machine that was invited, by what it shows. */
 export interface Admission {

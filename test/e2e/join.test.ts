@@ -75,6 +75,21 @@ it('S4.13 a token that has ended, is for another host, or is none, is refused wi
   expect((await there('host', 'join', 'x', '--data', 'x')).code).toBe(64);
 });
 
+it('S4.13 who may join is listed, and an invitation that is taken back lets nobody in', async () => {
+  const token = await invite('unwanted', '--for', '2h');
+  const listed = await asOperator('host', 'invitations');
+  expect(listed.stdout).toMatch(/unwanted\s+127\.0\.0\.1\s+open\s+operator\/\S+\s+20/);
+  expect(listed.stdout).not.toContain(/[0-9a-f]{64}/.exec(token.slice(token.lastIndexOf('moorage')))?.[0]);
+  const back = await asOperator('host', 'uninvite', 'unwanted');
+  expect(back.code, back.stderr).toBe(0);
+  expect((await asOperator('host', 'invitations')).stdout).not.toContain('unwanted');
+  const refused = await there('host', 'join', token, '--data', 'unwanted');
+  expect([refused.code, refused.stderr]).toEqual([4, expect.stringContaining('knows nothing of this token')]);
+  const gone = await asOperator('host', 'uninvite', 'unwanted');
+  expect([gone.code, gone.stderr]).toEqual([64, expect.stringContaining('there is no invitation unwanted')]);
+  expect((await asOperator('audit', '--act', 'uninvite')).stdout).toContain(back.stdout.trim());
+});
+
 it('S4.13 whoever stands between, with another authority, learns nothing and is found out', async () => {
   const token = await invite('careful');
   using stranger = await TestAuthority.of(cell.file.cell);

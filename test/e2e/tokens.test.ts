@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { CliResult, DevCellProcess } from '../support/cli.ts';
 import { ONE_OF_EACH, runCli, startDevCell, testFolder } from '../support/cli.ts';
+import { AUDIENCE, OpenIdProviderServer } from '../support/openid-provider.ts';
 
 let folder: ReturnType<typeof testFolder>;
 /** Where people are who have no development cell in their folder. */
@@ -108,6 +109,36 @@ it('S4.13 an admin token makes tokens, of a scope for the cell none for single n
   expect((await login('ci', made.stdout)).code).toBe(0);
   expect((await asPerson(['token', 'list'])).code).toBe(4);
   expect((await asPerson(['--context', 'admin', 'token', 'list'])).code).toBe(0);
+});
+
+it("S4.13 a person logs in with an OpenID provider's token, and is out when the provider is", async () => {
+  const provider = await OpenIdProviderServer.start();
+  try {
+    const words = ['--issuer', provider.issuer, '--audience', AUDIENCE, '--namespaces-claim', 'groups'];
+    const set = await asOperator('openid', 'set', 'corp', ...words, '--scope-claim', 'scope');
+    expect([set.code, set.stdout], set.stderr).toEqual([0, 'corp\n']);
+    const claims = { sub: 'dora', groups: ['team-a'], scope: 'openid submit' };
+    const entered = await login('corp', await provider.sign(claims));
+    expect(entered.code, entered.stderr).toBe(0);
+    expect(entered.stderr).toContain(`oidc:${provider.issuer}#dora`);
+    expect((await asPerson(['context'])).stdout).toMatch(/\* +corp +team-a +token of an OpenID provider/);
+    const run = await asPerson(['run', '--', 'echo', 'by somebody else’s token']);
+    expect([run.code, run.stdout], run.stderr).toEqual([0, 'by somebody else’s token\n']);
+    expect((await asPerson(['openid', 'list'])).code).toBe(4);
+    expect((await asOperator('openid', 'list')).stdout).toContain(provider.issuer);
+    expect((await asOperator('audit', '--by', 'oidc:')).stdout).toContain('team-a/run');
+    const late = await login('late', await provider.sign(claims, { forS: -60 }));
+    expect([late.code, late.stderr]).toEqual([4, expect.stringContaining('this token has ended')]);
+    expect((await asOperator('openid', 'delete', 'corp')).code).toBe(0);
+    for (;;) {
+      const after = await asPerson(['ps']);
+      if (after.code === 0) continue;
+      expect([after.code, after.stderr]).toEqual([4, expect.stringContaining('no provider of this cell')]);
+      break;
+    }
+  } finally {
+    await provider.close();
+  }
 });
 
 it('what is no token, and an address without an authority, is said at once', async () => {

@@ -35,12 +35,13 @@ const ROLE_ENTRIES: Readonly<Record<FailRole, string>> = {
 
 /**
  * Interfaces of `src/ports` with methods that do no I/O: time, chance, what is said about oneself, what a caller gives to be
- * called back, what has no answer but an empty one when it fails (names), and what only lets go of a handle. The talks of `attach` (Channel) have no fail-points: what comes over them
+ * called back, what has no answer but an empty one when it fails (names), or that it cannot be said (tokens of
+ * OpenID providers), and what only lets go of a handle. The talks of `attach` (Channel) have no fail-points: what comes over them
  * reaches the shim by its link, which has.
  */
 const NO_PORTS: ReadonlySet<string> = new Set([
   ...['Clock', 'Random', 'Log', 'Metrics', 'CallQueue', 'Follower', 'Following', 'Channel', 'ChannelClient'],
-  'Names',
+  ...['Names', 'OpenIdTokens'],
 ]);
 
 /** Methods of ports that do nothing outside of the process: they have no fail-point. */

@@ -57,7 +57,7 @@ const SERVERS: Readonly<Record<ServerRole, string>> = {
 /** The table of `docs/security.md`, in Markdown. */
 export function rightsTable(): string {
   const roles = IDENTITY_ROLES.filter((role) => role !== 'etcd');
-  const holders = [...roles, ...SCOPES.map((scope) => `token: ${scope}`)];
+  const holders = [...roles, ...SCOPES.map((scope) => `token, OpenID: ${scope}`)];
   const lines = [
     row(['at', 'route', 'right', ...holders]),
     row(['---', '---', '---', ...holders.map(() => '---')]),
@@ -91,9 +91,12 @@ export function has(role: IdentityRole, right: Right): boolean {
   return mayUse({ cell: 'c', role, id: 'x' }, right);
 }
 
-/** Monitors alone take tokens. */
+/** Monitors alone take tokens, of the cell's own and of OpenID providers alike. */
 export function lets(scope: Scope, { server, right }: ServedRoute): boolean {
-  return server === 'monitor' && mayUse(somebody(scope, null), right);
+  const own = mayUse(somebody(scope, null), right);
+  const other = mayUse({ ...somebody(scope, null), issuer: 'https://login.example.org' }, right);
+  if (own !== other) throw new Error(`${right} is not the same right with a token of another maker`);
+  return server === 'monitor' && own;
 }
 
 export function somebody(scope: Scope, namespaces: readonly string[] | null): Person {

@@ -229,6 +229,7 @@ describe('the house is in order', () => {
       'monitor/limits/shared-resources.ts', // what hosts share no longer
       'monitor/reaper/retention.ts', // jobs, versions, runs and outcomes past retention
       'monitor/tokens/invitations.ts', // a day after their end
+      'monitor/tokens/openid-providers.ts', // whose tokens count no more
       'monitor/tokens/secrets.ts', // secrets of jobs
       'monitor/tokens/tokens.ts', // tokens that are revoked, or have ended
       'schedulers/commit/releaser.ts', // surplus outcomes

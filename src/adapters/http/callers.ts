@@ -2,8 +2,9 @@ import type { IncomingMessage, Server } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
 import type { Caller } from '../../core/access/access.ts';
-import type { AdmitToken } from '../../ports/http.ts';
+import type { AdmitToken, NotAdmitted } from '../../ports/http.ts';
 import { onAbort } from '../../ports/on-abort.ts';
+import type { Problem } from '../../wire/api/problem.ts';
 import { ProblemError } from '../../wire/api/problem.ts';
 import { identityIn } from '../pki/certified.ts';
 import { problemOfStatus } from './problem-reply.ts';
@@ -79,6 +80,7 @@ async function admitted(admit: AdmitToken, { headers }: IncomingMessage): Promis
   const admission = await admit(token);
   if (admission === 'unknown') throw new ProblemError(UNKNOWN_TOKEN);
   if (admission === 'unsure') throw new ProblemError(UNSURE);
+  if ('why' in admission) throw new ProblemError(refusalOf(admission));
   return { peer: admission.person, ended: admission.ended };
 }
 
@@ -109,6 +111,13 @@ const UNKNOWN_TOKEN = {
   ...{ status: 401, code: 'bad-token', detail: 'this token was never made, has ended, or was revoked' },
   hint: 'moorage login, with another token',
 };
+
+/** Of a token that an OpenID provider made: whoever shows it can do something about it. */
+function refusalOf({ why, isSure }: NotAdmitted): Problem {
+  const detail = `this token ${why}`;
+  if (isSure) return { status: 401, code: 'bad-token', detail, hint: 'moorage login, with another token' };
+  return { status: 503, code: 'provider-away', detail, hint: 'ask again' };
+}
 
 const UNSURE = {
   ...{

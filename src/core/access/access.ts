@@ -1,6 +1,6 @@
 /**
  * Who may do what. Each route of each role names one right; a caller has it by the role in its certificate (`identity.ts`), or
- * by the scope of its token (`token.ts`, `person.ts`), which monitors take. Where a right holds only for what is the caller's
+ * by the scope of its token (`token.ts`, `person.ts`; `openid.ts`: one of somebody else's), which monitors take. Where a right holds only for what is the caller's
  * own, the route checks that too: a scheduler asks for tickets, starts and stops in its own name only, and a person sees
  * the namespaces of its token. A machine that shows an `invitation.ts` may join, and nothing else; `secret-text.ts` is what
  * it and the holder of a token show. `store-rights.ts` is who
@@ -40,7 +40,7 @@ const HOLDERS = {
   operate: { roles: ['operator'], scope: 'operate' },
   /** Quotas and what hosts share. */
   limits: { roles: ['operator'], scope: 'admin' },
-  /** Tokens of people: to make, to list and to revoke them. */
+  /** Tokens of people: to make, to list and to revoke them, and to say whose others count. */
   tokens: { roles: ['operator'], scope: 'admin' },
   /** Who did what. */
   audit: { roles: ['operator'], scope: 'admin' },
@@ -98,7 +98,8 @@ export function sees(peer: Caller | null, namespace: string): boolean {
 export function nameOfCaller(peer: Caller | null): string {
   if (peer === null) return 'operator';
   if (peer.role === 'invited') return `invitation/${peer.id}`;
-  return peer.role === 'person' ? `token/${peer.id}` : `${peer.role}/${peer.id}`;
+  if (peer.role !== 'person') return `${peer.role}/${peer.id}`;
+  return peer.issuer === undefined ? `token/${peer.id}` : `oidc:${peer.issuer}#${peer.id}`;
 }
 
 /** @throws Error that names the first path without a right of the list: its server must not start */

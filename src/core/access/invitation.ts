@@ -25,6 +25,15 @@ export interface Invitation {
   readonly answer?: SignedBundle;
 }
 
+/** `asked`: a machine has shown it, and waits for its certificate. `used`: it has it. */
+export type InvitationState = 'open' | 'asked' | 'used' | 'ended';
+
+export function stateOfInvitation({ asked, answer, endsAtMs }: Invitation, nowMs: number): InvitationState {
+  if (answer !== undefined) return 'used';
+  if (asked !== undefined) return 'asked';
+  return endsAtMs > nowMs ? 'open' : 'ended';
+}
+
 /** A machine's own key. */
 export interface KeyRequest {
   /** SPKI, as PEM. */

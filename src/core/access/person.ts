@@ -6,8 +6,10 @@ export type Scope = (typeof SCOPES)[number];
 export interface Person {
   /** Distinguishes a person from the roles of certificates. */
   readonly role: 'person';
-  /** Of the token. */
+  /** Of the token; with an `issuer`, its subject. */
   readonly id: string;
+  /** The OpenID provider that made the token; absent: this cell did. */
+  readonly issuer?: string;
   /** Whom the token was made for. */
   readonly name: string;
   readonly scope: Scope;

@@ -61,6 +61,7 @@ export function storeAreas(keys: CellKeys): readonly StoreArea[] {
     { prefix: keys.shared, access: { scheduler: read, monitor: write } },
     { prefix: keys.pools, access: { scheduler: write, monitor: write } },
     { prefix: keys.tokens, access: { monitor: write } },
+    { prefix: keys.openid, access: { monitor: write } },
     { prefix: keys.audit, access: { monitor: write } },
     { prefix: keys.invitations, access: { monitor: write } },
     // Who holds the authority's key writes them, as an operator.

@@ -26,6 +26,8 @@ export function cellKeys(cell: string) {
   const grants = `${arbiters}grants/`;
   /** What is known of people's tokens: monitors read and write it, nobody else. */
   const tokens = `${root}tokens/`;
+  /** Whose tokens count beside those. */
+  const openid = `${root}openid/`;
   const audit = `${root}audit/`;
   /** Hosts that may join. */
   const invitations = `${root}invitations/`;
@@ -55,6 +57,8 @@ export function cellKeys(cell: string) {
     grants,
     tokens,
     token: (id: string) => tokens + id,
+    openid,
+    openidProvider: (name: string) => openid + name,
     audit,
     secrets,
     secretsOf: (namespace: string) => `${secrets}${namespace}/`,

@@ -251,9 +251,12 @@ monitor/store/store.ts upkeep.defragment monitor:database
 monitor/store/store.ts upkeep.disarm monitor:database
 monitor/store/store.ts upkeep.measure*3 monitor:database
 monitor/tokens/held-tokens.ts store.read monitor:tokens
-monitor/tokens/invitations.ts store.attempt*2 monitor:invitations
+monitor/tokens/invitations.ts store.attempt*3 monitor:invitations
 monitor/tokens/invitations.ts store.list monitor:invitations
 monitor/tokens/invitations.ts store.read monitor:invitations
+monitor/tokens/openid-providers.ts store.attempt monitor:openid
+monitor/tokens/openid-providers.ts store.list monitor:openid
+monitor/tokens/openid-providers.ts store.read monitor:openid
 monitor/tokens/secrets.ts store.attempt monitor:secrets
 monitor/tokens/secrets.ts store.list monitor:secrets
 monitor/tokens/secrets.ts store.read monitor:secrets
@@ -314,7 +317,9 @@ arbiter GET /readyz
 arbiter GET /v1/grants
 arbiter POST /v1/tickets
 monitor DELETE /v1/hosts/:host
+monitor DELETE /v1/invitations/:id
 monitor DELETE /v1/jobs/:namespace/:job
+monitor DELETE /v1/openid/:name
 monitor DELETE /v1/pauses/:what
 monitor DELETE /v1/quotas/:namespace
 monitor DELETE /v1/secrets/:namespace/:name
@@ -331,12 +336,14 @@ monitor GET /v1/audit
 monitor GET /v1/cell
 monitor GET /v1/events streams
 monitor GET /v1/hosts
+monitor GET /v1/invitations
 monitor GET /v1/jobs
 monitor GET /v1/jobs/:namespace/:job
 monitor GET /v1/jobs/:namespace/:job/exit
 monitor GET /v1/jobs/:namespace/:job/logs streams
 monitor GET /v1/jobs/:namespace/:job/why
 monitor GET /v1/openapi.json
+monitor GET /v1/openid
 monitor GET /v1/pauses
 monitor GET /v1/quotas
 monitor GET /v1/reports streams
@@ -358,6 +365,7 @@ monitor POST /v1/jobs/bulk
 monitor POST /v1/join
 monitor POST /v1/runs
 monitor POST /v1/tokens
+monitor PUT /v1/openid/:name
 monitor PUT /v1/pauses/:what
 monitor PUT /v1/quotas/:namespace
 monitor PUT /v1/secrets/:namespace/:name

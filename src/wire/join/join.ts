@@ -3,10 +3,12 @@
  * `joined-file.ts` is what a host keeps of it. `bare-api.ts` is what a machine answers that waits for a cell to be made
  * (`bare-requests.ts` reads its bodies), and `bootstrap-file.ts` what whoever makes the cell keeps of that.
  *
+ *   GET /v1/invitations    → InvitationListAnswer
+ *   DELETE /v1/invitations/:id   → 204; what was handed out lets nobody in any more
  *   POST /v1/invitations   InvitationRequest → NewInvitation, the only answer with what the machine shows
  *   POST /v1/join          KeyRequest → JoinAnswer; the machine shows its invitation, and asks until it is answered
  */
-import type { Invitation, KeyRequest, SignedBundle } from '../../core/access/invitation.ts';
+import type { Invitation, InvitationState, KeyRequest, SignedBundle } from '../../core/access/invitation.ts';
 
 export interface InvitationRequest {
   readonly host: string;
@@ -19,6 +21,20 @@ export interface InvitationRequest {
 export interface NewInvitation extends Pick<Invitation, 'id' | 'host' | 'hosts' | 'createdBy' | 'endsAtMs'> {
   /** What the machine shows. */
   readonly shown: string;
+}
+
+/** An invitation without what it takes to use it. */
+export interface InvitationStatus extends Pick<
+  Invitation,
+  'id' | 'host' | 'hosts' | 'createdBy' | 'createdAtMs' | 'endsAtMs'
+> {
+  readonly state: InvitationState;
+  /** When a machine has shown it; null: none has. */
+  readonly askedAtMs: number | null;
+}
+
+export interface InvitationListAnswer {
+  readonly invitations: readonly InvitationStatus[];
 }
 
 export type JoinRequest = KeyRequest;

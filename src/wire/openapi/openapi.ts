@@ -70,7 +70,7 @@ export const COMMON_ERRORS: Readonly<Record<number, readonly string[]>> = {
   417: ['bad-request'],
   429: ['too-many-requests'],
   500: ['internal'],
-  503: ['store-away', 'store-unavailable', 'behind', 'closing'],
+  503: ['store-away', 'provider-away', 'store-unavailable', 'behind', 'closing'],
 };
 
 /** @throws Error naming a route of which nothing is said: its server must not start with half a document */

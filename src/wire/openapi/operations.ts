@@ -4,6 +4,7 @@ import { execRequest, signalRequest } from '../api/exec-api.ts';
 import { eligibilityRequest, rolloutRequest, scaleRequest, undoRequest } from '../api/monitor-requests.ts';
 import { pauseRequest } from '../api/pause-api.ts';
 import { quotaRequest } from '../api/quota-api.ts';
+import { openIdRequest } from '../access/openid-requests.ts';
 import { secretRequest, tokenRequest } from '../access/token-requests.ts';
 import { invitationRequest, joinRequest } from '../join/join-requests.ts';
 
@@ -243,6 +244,25 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
     answers: [{ status: 204, type: null, of: 'it counts no more' }],
     errors: { ...BAD, 404: ['no-such-token'], ...UNSURE },
   },
+  'GET /v1/openid': {
+    summary: 'Lists the OpenID providers whose tokens count, and what this monitor knows of their keys',
+    answers: ok('OpenIdListAnswer'),
+  },
+  'PUT /v1/openid/:name': {
+    summary: 'Lets the tokens of an OpenID provider count',
+    body: openIdRequest,
+    example: {
+      ...{ issuer: 'https://login.example.org', audience: 'moorage', namespacesClaim: 'groups' },
+      scopeClaim: 'moorage_scope',
+    },
+    answers: ok('OpenIdStatus'),
+    errors: { ...BAD, 409: ['too-many-providers'], ...UNSURE },
+  },
+  'DELETE /v1/openid/:name': {
+    summary: 'Lets them count no more',
+    answers: [{ status: 204, type: null, of: 'they count no more' }],
+    errors: { ...BAD, 404: ['no-such-provider'], ...UNSURE },
+  },
   'GET /v1/secrets': {
     summary: 'Lists secrets, without what is sealed',
     query: [NAMESPACE],
@@ -264,6 +284,15 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
     summary: 'Deletes a secret',
     answers: [{ status: 204, type: null, of: 'it is gone' }],
     errors: { ...BAD, 403: ['other-namespace'], 404: ['no-such-secret'], ...UNSURE },
+  },
+  'GET /v1/invitations': {
+    summary: 'Lists invitations, without what it takes to use them',
+    answers: ok('InvitationListAnswer'),
+  },
+  'DELETE /v1/invitations/:id': {
+    summary: 'Takes an invitation back',
+    answers: [{ status: 204, type: null, of: 'it lets nobody in any more' }],
+    errors: { ...BAD, 404: ['no-such-invitation'], 409: ['invitation-used', 'contended'], ...UNSURE },
   },
   'POST /v1/invitations': {
     summary: 'Makes an invitation, with which a machine becomes a host, once',

@@ -9,6 +9,7 @@ import { z } from 'zod';
 import type { AuditRecord } from '../../core/access/audit.ts';
 import { IDENTITY_ROLES } from '../../core/access/identity.ts';
 import type { Bundle, Invitation, SignedBundle } from '../../core/access/invitation.ts';
+import type { OpenIdProvider } from '../../core/access/openid.ts';
 import type { Secret } from '../../core/access/secret.ts';
 import { SCOPES } from '../../core/access/person.ts';
 import type { Token } from '../../core/access/token.ts';
@@ -219,6 +220,15 @@ export const auditCodec = schemaCodec<AuditRecord>(
     ...{ name: z.exactOptional(z.string()), act: z.string(), target: z.string() },
     ...{ namespace: z.exactOptional(z.string()), detail: z.exactOptional(z.string()) },
     ...{ refused: z.exactOptional(z.string()) },
+  }),
+);
+
+export const openIdProviderCodec = schemaCodec<OpenIdProvider>(
+  'OpenID provider',
+  z.looseObject({
+    ...{ name: z.string(), issuer: z.string(), audience: z.string(), namespacesClaim: z.string() },
+    ...{ scopeClaim: z.exactOptional(z.string()), authorities: z.exactOptional(z.string()) },
+    ...{ setBy: z.string(), setAtMs: whole },
   }),
 );
 

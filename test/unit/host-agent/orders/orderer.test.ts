@@ -6,6 +6,7 @@ import { MemoryCellStore } from '../../../../src/adapters/memory/memory.ts';
 import { systemClock } from '../../../../src/adapters/system/system.ts';
 import type { Identity, IdentityRole } from '../../../../src/core/access/identity.ts';
 import { cellKeys } from '../../../../src/core/cell/keys.ts';
+import type { CellStore } from '../../../../src/ports/cell-store.ts';
 import { StoreError } from '../../../../src/ports/cell-store.ts';
 import { ProblemError } from '../../../../src/wire/api/problem.ts';
 import { allocationCodec } from '../../../../src/wire/records/allocation-codec.ts';
@@ -19,14 +20,18 @@ const OTHER = peer('scheduler', 'another');
 const MONITOR = peer('monitor', 'monitor-1');
 
 /** @returns the status of the refusal; null: the caller may */
-async function asked(who: Identity | null, word: StoredWord | 'away' | 'not asked'): Promise<number | null> {
+async function asked(
+  who: Identity | null,
+  word: StoredWord | 'away' | 'not asked',
+  afterMs = HOUR_MS,
+): Promise<number | null> {
   const ask = (): Promise<StoredWord> => {
     if (word === 'not asked') throw new Error('the store was asked');
     if (word === 'away') return Promise.reject(new StoreError('unavailable', 'away', { retryable: true }));
     return Promise.resolve(word);
   };
   try {
-    await checkEnds(who, allocation, ask);
+    await checkEnds(who, { allocation, acceptedAtMs: 5 }, 5 + afterMs, { ask });
     return null;
   } catch (error) {
     if (error instanceof ProblemError) return error.problem.status;
@@ -34,12 +39,21 @@ async function asked(who: Identity | null, word: StoredWord | 'away' | 'not aske
   }
 }
 
+const HOUR_MS = 3_600_000;
 const RUNS = { owner: FIRST.id, isToRun: true };
 
 describe('who may end an allocation', () => {
-  it('who ordered it, an operator and a trusted caller, without a word of the store', async () => {
-    for (const who of [FIRST, peer('operator', 'ann'), null])
-      expect(await asked(who, 'not asked')).toBeNull();
+  it('an operator and a trusted caller, and who ordered it for a minute, without a word of the store', async () => {
+    for (const who of [peer('operator', 'ann'), null]) expect(await asked(who, 'not asked')).toBeNull();
+    expect(await asked(FIRST, 'not asked', 60_000)).toBeNull();
+  });
+
+  it('I39 who ordered it, later no longer than it owns its job', async () => {
+    expect(await asked(FIRST, RUNS, 60_001)).toBeNull();
+    expect(await asked(FIRST, { ...RUNS, owner: OTHER.id })).toBe(403);
+    expect(await asked(FIRST, { ...RUNS, owner: null })).toBe(403);
+    expect(await asked(FIRST, { owner: OTHER.id, isToRun: false })).toBeNull();
+    expect(await asked(FIRST, 'away')).toBe(503);
   });
 
   it('another scheduler no longer than it owns its job', async () => {
@@ -80,6 +94,38 @@ describe('who may end an allocation', () => {
     );
     expect(await ask(allocation)).toEqual({ owner: 's2', isToRun: false });
     await store.close();
+  });
+
+  it('asks the store once for all that have come while it was asked, and tells each of its fault', async () => {
+    const reads: (readonly string[])[] = [];
+    const answers: ((is: 'there' | 'away') => void)[] = [];
+    const store = {
+      read: (keys: readonly string[]) => {
+        reads.push(keys);
+        return new Promise((resolve, reject) =>
+          answers.push((is) => {
+            if (is === 'there') resolve({ revision: 1, entries: new Map() });
+            else reject(new StoreError('unavailable', 'away', { retryable: true }));
+          }),
+        );
+      },
+    } as unknown as CellStore;
+    const ask = askStore(store, cellKeys('c'));
+    const all = Array.from({ length: 40 }, (_, n) => ask({ ...allocation, id: `a${String(n)}` }));
+    expect(reads).toHaveLength(1);
+    const settled = Promise.allSettled(all);
+    for (const is of ['there', 'away', 'there'] as const) {
+      await new Promise((resolve) => setImmediate(resolve));
+      answers.shift()?.(is);
+    }
+    const outcomes = (await settled).map(({ status }) => status);
+    expect(outcomes).toEqual([
+      'fulfilled',
+      ...Array.from({ length: 32 }, () => 'rejected'),
+      ...Array.from({ length: 7 }, () => 'fulfilled'),
+    ]);
+    // The owner of the job once, and each record.
+    expect(reads.map(({ length }) => length)).toEqual([2, 33, 8]);
   });
 });
 

@@ -53,7 +53,7 @@ describe('tokens that come with requests', () => {
 
   async function admitted(token: string): Promise<Admission> {
     const admission = await held.admit(token);
-    if (typeof admission === 'string') throw new Error(admission);
+    if (typeof admission === 'string' || 'why' in admission) throw new Error(JSON.stringify(admission));
     return admission;
   }
 

@@ -64,6 +64,54 @@ describe('S4.13 invitations of hosts', () => {
     await expect(invitations.join(id, OTHER, gone)).rejects.toThrow('was used for host-b');
   });
 
+  it('are listed with what came of them, and never with what it takes to use one', async () => {
+    const [open, asked, used] = [await invite(), await invite(), await invite()];
+    const ended = await invite(1);
+    await invitations.join(asked.id, MINE, gone);
+    await invitations.join(used.id, MINE, gone);
+    await answer(used.id);
+    await world.clock.advance(2);
+    const listed = await invitations.list();
+    expect(Object.fromEntries(listed.map(({ id, state }) => [id, state]))).toEqual({
+      ...{ [open.id]: 'open', [asked.id]: 'asked', [used.id]: 'used', [ended.id]: 'ended' },
+    });
+    expect(listed.find(({ id }) => id === asked.id)).toMatchObject({
+      ...{ host: 'host-b', hosts: ['10.0.0.2'], createdBy: 'operator/ann' },
+      askedAtMs: world.clock.nowMs() - 2,
+    });
+    const text = JSON.stringify(listed);
+    for (const { shown } of [open, asked, used, ended])
+      for (const secret of [shown.split('.')[2] ?? '', sha256Hex(shown)]) expect(text).not.toContain(secret);
+  });
+
+  it('are taken back as long as nobody has a certificate by them', async () => {
+    const [open, asked, used] = [await invite(), await invite(), await invite()];
+    await invitations.join(asked.id, MINE, gone);
+    await invitations.join(used.id, MINE, gone);
+    await answer(used.id);
+    for (const { id, shown } of [open, asked]) {
+      await invitations.withdraw(id);
+      expect(await invitations.admit(shown)).toBe('unknown');
+      await expect(invitations.join(id, MINE, gone)).rejects.toThrow('no longer on record');
+      await expect(invitations.withdraw(id)).rejects.toThrow('there is no invitation');
+    }
+    await expect(invitations.withdraw(used.id)).rejects.toThrow('host-b has its certificate');
+    expect((await invitations.list()).map(({ id }) => id)).toEqual([used.id]);
+  });
+
+  it('of which a machine asks at the same moment are taken back all the same, or are not', async () => {
+    for (let n = 0; n < 10; n++) {
+      const { id } = await invite();
+      await Promise.all([
+        invitations.withdraw(id),
+        newOne(n + 2)
+          .join(id, MINE, gone)
+          .catch(() => undefined),
+      ]);
+      expect(await invitations.list()).toEqual([]);
+    }
+  });
+
   it('of many machines that ask at once, through several monitors, one is taken', async () => {
     const { id } = await invite();
     const asked = Array.from({ length: 8 }, async (_, n) =>
