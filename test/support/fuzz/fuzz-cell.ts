@@ -216,7 +216,7 @@ export class FuzzCell {
     const lines = readFileSync(join(this.#logs, `${id}.log`), 'utf8').split('\n');
     for (const line of lines) {
       if (!line.startsWith('{')) continue;
-      const value = (JSON.parse(line) as Record<string, unknown>)[field];
+      const value = (JSON.parse(line) as Readonly<Record<string, string | number | undefined>>)[field];
       if (value !== undefined) return String(value);
     }
     throw new Error(`${id} says nothing of its ${field}`);
