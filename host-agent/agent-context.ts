@@ -7,6 +7,7 @@ import type { Admission } from './orders/admission.ts';
 import type { InputHolders } from './io/input-holders.ts';
 import type { Journal } from './state/journal.ts';
 import type { Leases } from './leases/leases.ts';
+import type { DeviceNode } from './limits/limits.ts';
 import type { UserRange } from './leases/task-users.ts';
 import type { Orphans } from './recovery/orphans.ts';
 import type { ShimLinks } from './io/shim-links.ts';
@@ -35,6 +36,8 @@ export interface AgentSettings extends Omit<TaskSettings, 'stateId'> {
   readonly filters?: boolean;
   /** What a task may ask beyond being a stranger here. Default: what all hosts allow. */
   readonly allow?: readonly Allowance[];
+  /** Of each GPU, in their order; absent: no nodes are known of any, and tasks open what the machine lets them open. */
+  readonly gpuNodes?: readonly (readonly DeviceNode[])[];
   /** Control group under which those of tasks are made; absent: the root of each hierarchy. */
   readonly cgroupParent?: string;
   /** Container runtimes to try, the best first. Default: all that are known. */

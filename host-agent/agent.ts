@@ -152,9 +152,16 @@ export class HostAgent {
     try {
       const journal = await Journal.open(plain);
       const owner = `${facts.id}.${stateId}`;
-      const { cgroupParent = '', artifactBytesMax, ociRuntimes, shim = null, filters = false } = settings;
+      const {
+        cgroupParent = '',
+        artifactBytesMax,
+        ociRuntimes,
+        shim = null,
+        filters = false,
+        gpuNodes = [],
+      } = settings;
       const users = settings.taskUids ?? ownRange(crypto.digest(stateId));
-      const own = { shim, uid: users.first, filters, ...(ociRuntimes && { ociRuntimes }) };
+      const own = { shim, uid: users.first, filters, gpuNodes, ...(ociRuntimes && { ociRuntimes }) };
       const { openSecret = null } = crypto;
       const options = { owner, cgroupParent, artifactBytesMax, openSecret, ...own };
       const tools = await TaskTools.open(plain, options);

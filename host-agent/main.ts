@@ -9,7 +9,7 @@ import { systemCommands } from '../src/adapters/processes/commands.ts';
 import { linuxProcesses } from '../src/adapters/processes/processes.ts';
 import { artifactSource } from '../src/adapters/disk/artifact-source.ts';
 import { NO_CGROUPS } from '../src/adapters/processes/cgroups.ts';
-import { machineAttributes, machineCapacity } from '../src/adapters/processes/machine.ts';
+import { deviceNode, machineAttributes, machineCapacity } from '../src/adapters/processes/machine.ts';
 import { sha256Hex } from '../src/adapters/system/digest.ts';
 import { systemNames } from '../src/adapters/system/names.ts';
 import { builtFile } from '../src/adapters/system/package-files.ts';
@@ -70,6 +70,8 @@ export interface AgentOptions {
   /** Headroom instead of the default one. */
   readonly reserved?: Partial<Resources>;
   readonly gpuModels?: readonly string[];
+  /** Paths below `/dev` of each GPU's nodes, in their order: a task opens those of its own, and no other's. Default: none. */
+  readonly gpuNodes?: readonly (readonly string[])[];
   readonly portRange?: PortRange;
   /** Addresses of this machine to lend to tasks that claim some, by the scalar `addresses`. Default: none. */
   readonly addresses?: readonly string[];
@@ -115,6 +117,11 @@ export interface RunningAgent {
 /** More is kept back of the host than it has. */
 export class ReserveError extends Error {
   override readonly name = 'ReserveError';
+}
+
+/** What was announced as a device is none. */
+export class DeviceError extends Error {
+  override readonly name = 'DeviceError';
 }
 
 const ARTIFACT_SOURCES = ['https://', 'http://'];
@@ -175,7 +182,12 @@ export async function runAgent(options: AgentOptions): Promise<RunningAgent> {
   const oomScore = shim.kind === 'native' ? ownOomScore() : OOM_SCORE_MAX;
   const root = process.getuid?.() === 0 && shim.kind === 'native';
   const filters = shim.kind === 'native';
-  const settings = { oomScore, filters, ...settingsOf(options, root ? shim.path : null) };
+  const settings = {
+    oomScore,
+    filters,
+    ...settingsOf(options, root ? shim.path : null),
+    ...(await nodesOf(options)),
+  };
   const closers: (() => Promise<unknown> | void)[] = [() => ports.processes.close(), () => files.close()];
   if (options.store === undefined) closers.unshift(() => store.close());
   const closeAll = async (): Promise<void> => {
@@ -347,6 +359,21 @@ function settingsOf(options: AgentOptions, shim: string | null): AgentSettings {
     ...(shim === null ? {} : { shim }),
     ...options.settings,
   };
+}
+
+/** @throws DeviceError */
+async function nodesOf({ gpuNodes }: AgentOptions): Promise<Pick<AgentSettings, 'gpuNodes'>> {
+  if (gpuNodes === undefined) return {};
+  const found = gpuNodes.map((paths) =>
+    Promise.all(
+      paths.map(async (path) => {
+        const node = path.startsWith('/dev/') ? await deviceNode(path) : null;
+        if (node === null) throw new DeviceError(`${path} is no node of a device below /dev`);
+        return node;
+      }),
+    ),
+  );
+  return { gpuNodes: await Promise.all(found) };
 }
 
 function ownOomScore(): number {

@@ -42,10 +42,12 @@ const CAMPAIGNS = {
     command: (options, root) => node(join(root, 'scripts', 'test.mjs'), 'campaigns/crash-matrix', ...options),
   },
   fuzz: {
-    tells: '100,000 requests made by chance, to every route of every role',
+    tells: 'inputs made by chance to every route of every role; --inputs N, --seed S',
     options: [],
-    env: { MOORAGE_FUZZ_RUNS: '100000' },
-    command: (options, root) => node(join(root, 'scripts', 'test.mjs'), 'fuzz', ...options),
+    env: { MOORAGE_FUZZ_INPUTS: '100000' },
+    // What they say goes into the environment: the tests' own program takes no such options.
+    command: (options, root) =>
+      node(join(root, 'scripts', 'test.mjs'), 'integration/fuzz', ...asFuzzEnv(options)),
   },
   tickets: {
     tells: '100,000 bad tickets to a real agent, and what the kernel started by them',
@@ -54,6 +56,16 @@ const CAMPAIGNS = {
     command: (options, root) => node(join(root, 'scripts', 'test.mjs'), 'bad-tickets', ...options),
   },
 };
+
+/** @returns the options that are none of its own */
+function asFuzzEnv(options) {
+  const rest = [...options];
+  for (const name of ['inputs', 'seed']) {
+    const at = rest.indexOf(`--${name}`);
+    if (at >= 0) CAMPAIGNS.fuzz.env[`MOORAGE_FUZZ_${name.toUpperCase()}`] = rest.splice(at, 2)[1];
+  }
+  return rest;
+}
 
 const [name, ...given] = process.argv.slice(2);
 const campaign = CAMPAIGNS[name];

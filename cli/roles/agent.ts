@@ -70,7 +70,7 @@ export async function serveAgent(context: Context, written: AgentFlags): Promise
     ...(flags.beat === undefined
       ? {}
       : { rounds: { beatMs: readAmount('--beat', flags.beat, readDuration, 'agent') } }),
-    gpuModels: flags.gpuModel,
+    ...readGpus(flags.gpuModel),
     attributes: readAttributes(flags.attribute),
     ...(flags.ports === undefined ? {} : { portRange: readPorts(flags.ports) }),
     ...(flags.addresses === undefined ? {} : { addresses: readAddresses(flags.addresses) }),
@@ -164,4 +164,13 @@ function readRuntime(text: string): OciRuntimeName {
   const found = OCI_RUNTIMES.find((name) => name === text);
   if (found !== undefined) return found;
   throw usageError(`--oci-runtime ${text}: name ${OCI_RUNTIMES.join(' or ')}`, 'moorage agent --help');
+}
+
+/** `a100`, or with its nodes `a100=/dev/nvidia0,/dev/nvidiactl`. */
+function readGpus(texts: readonly string[]): Pick<AgentOptions, 'gpuModels' | 'gpuNodes'> {
+  const read = texts.map((text) => {
+    const [model = '', nodes = ''] = text.split('=', 2);
+    return { model, nodes: nodes.split(',').filter((path) => path !== '') };
+  });
+  return { gpuModels: read.map(({ model }) => model), gpuNodes: read.map(({ nodes }) => nodes) };
 }

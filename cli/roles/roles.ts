@@ -50,7 +50,12 @@ export function addRoleVerbs(program: Command, { run }: ProgramInput): void {
       '--reserve <amounts>',
       'what is never given away, such as cpu=500m,memory=1Gi (default: 100m and up to 256Mi)',
     )
-    .option('--gpu-model <model>', 'a device to announce; repeat it for each', collect, [])
+    .option(
+      '--gpu-model <model>',
+      'a device to announce, with its nodes as in a100=/dev/nvidia0,/dev/nvidiactl; repeat it for each',
+      collect,
+      [],
+    )
     .option('--ports <first-last>', 'ports for tasks (default: 20000-29999)')
     .option('--addresses <network>', 'addresses of this machine to lend to tasks, such as 127.64.0.0/28')
     .option('--attribute <name=value>', 'for constraints, such as zone=a; may be repeated', collect, [])

@@ -16,7 +16,7 @@ import type { Semaphore } from '../../src/runtime/wait/semaphore.ts';
 import type { Launch } from '../../src/wire/api/host-api.ts';
 import type { ShimLaunch } from '../../src/wire/host-files/attempt-files.ts';
 import { openLimits } from '../limits/control-groups.ts';
-import type { LimitsDriver } from '../limits/limits.ts';
+import type { DeviceNode, LimitsDriver } from '../limits/limits.ts';
 import { LIMITED, NO_LIMITS } from '../limits/limits.ts';
 import type { AgentPorts } from '../ports.ts';
 import { ArtifactCache } from './artifact-cache.ts';
@@ -32,7 +32,7 @@ import type { AttemptOrder, TaskDriver } from './task-driver.ts';
 import { PrepareError } from './task-driver.ts';
 import { TaskFiles } from './task-files.ts';
 import { TaskSecrets } from './task-secrets.ts';
-import { inGroups, limitsOf } from './task-limits.ts';
+import { devicesOf, inGroups, limitsOf } from './task-limits.ts';
 import { unpackedFiles } from './unpacked.ts';
 
 /** The world as a task of this host sees it. */
@@ -59,6 +59,8 @@ export interface ToolsOptions {
   readonly shim: string | null;
   /** One of these users. */
   readonly uid: number;
+  /** Nodes of each GPU of the host, in their order. */
+  readonly gpuNodes: readonly (readonly DeviceNode[])[];
   /** The shim can make a filter of system calls. */
   readonly filters: boolean;
   /** Opens what is sealed to the hosts; null: this host has not got their key. */
@@ -80,6 +82,7 @@ interface Parts {
   readonly cache: ArtifactCache | null;
   readonly files: TaskFiles | null;
   readonly secrets: TaskSecrets | null;
+  readonly gpuNodes: ToolsOptions['gpuNodes'];
 }
 
 /** What a host runs its tasks with: limits, a driver for each kind of task, and the files that tasks need. */
@@ -99,7 +102,7 @@ export class TaskTools {
 
   static async open(ports: AgentPorts, options: ToolsOptions): Promise<TaskTools> {
     const { cgroups, disk, log } = ports;
-    const { owner, cgroupParent: parent } = options;
+    const { owner, cgroupParent: parent, gpuNodes } = options;
     const limits =
       cgroups === undefined
         ? NO_LIMITS
@@ -115,6 +118,11 @@ export class TaskTools {
     const files = await openDrivers({ ports, cache, options, isolation, secrets }, found);
     for (const [driver, why] of found.missing)
       log.info({ driver, why }, 'tasks of a driver cannot be run here');
+    if (cgroups !== undefined && limits.enforced.devices === 'none')
+      log.warn(
+        {},
+        'a task may open whatever device the machine lets its user open: to hold it takes the devices of cgroup v1',
+      );
     const attributes: Record<string, string> = {};
     for (const driver of found.drivers.values()) Object.assign(attributes, driver.attributes);
     // A host whose tasks are only pretended has nothing to hold.
@@ -123,7 +131,7 @@ export class TaskTools {
       Object.assign(attributes, isolationAttributes(isolation));
     }
     if (secrets !== null) attributes[KEEPS_SECRETS] = 'memory';
-    return new TaskTools({ isolation, limits, found, cache, files, secrets }, attributes);
+    return new TaskTools({ isolation, limits, found, cache, files, secrets, gpuNodes }, attributes);
   }
 
   /** Ends what is under way for tasks that have not begun. Tasks run on. */
@@ -175,8 +183,9 @@ export class TaskTools {
       };
     }
     try {
-      const groups = await this.limits.create(order.attempt, limitsOf(order.task));
-      const placed = { ...order, ...(groups.path === null ? {} : { group: groups.path }) };
+      const devices = devicesOf(order, this.#parts.gpuNodes);
+      const groups = await this.limits.create(order.attempt, limitsOf(order.task, devices));
+      const placed = { ...order, devices, ...(groups.path === null ? {} : { group: groups.path }) };
       return { kind: 'ready', launch: await driver.prepare(placed, inGroups(launch, groups)) };
     } catch (error) {
       if (!(error instanceof CgroupError) && !(error instanceof PrepareError)) throw error;

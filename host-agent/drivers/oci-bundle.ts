@@ -43,6 +43,7 @@ export function containerOf(order: AttemptOrder, launch: ShimLaunch, places: Bun
     network: task.network ?? 'none',
     mounts: ownMounts(order, places),
     terminal: launch.pty !== undefined,
+    devices: order.devices ?? [],
   };
 }
 

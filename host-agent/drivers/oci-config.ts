@@ -1,3 +1,4 @@
+import type { DeviceNode } from '../limits/limits.ts';
 import { DENIED_CALLS, seccompOf } from './denied-calls.ts';
 import { MASKED_PATHS, READ_ONLY_PATHS } from './proc-masks.ts';
 
@@ -12,6 +13,7 @@ export interface Container {
   readonly network: 'host' | 'none';
   readonly mounts: readonly object[];
   readonly terminal: boolean;
+  readonly devices: readonly DeviceNode[];
   readonly cgroupsPath: string | null;
   /** Whose container it is, when the runtime does not run as root: inside, that user is root. */
   readonly rootless: { readonly uid: number; readonly gid: number } | null;
@@ -48,7 +50,11 @@ export function configOf(container: Container): object {
       ...container.mounts,
     ],
     linux: {
-      ...(cgroupsPath === null ? {} : { cgroupsPath }),
+      // A runtime that makes the groups itself would let it have every device.
+      ...(cgroupsPath === null
+        ? {}
+        : { cgroupsPath, resources: { devices: deviceRules(container.devices) } }),
+      devices: container.devices.map((device) => ({ ...device, fileMode: DEVICE_MODE, uid: 0, gid: 0 })),
       ...(rootless === null ? {} : { uidMappings: only(rootless.uid), gidMappings: only(rootless.gid) }),
       namespaces: namespaces.map((type) => ({ type })),
       seccomp: seccompOf(DENIED_CALLS),
@@ -56,6 +62,14 @@ export function configOf(container: Container): object {
       readonlyPaths: READ_ONLY_PATHS,
     },
   };
+}
+
+const DEVICE_MODE = 0o666;
+
+/** Runtimes add what every program needs. */
+function deviceRules(devices: readonly DeviceNode[]): readonly object[] {
+  const own = devices.map(({ type, major, minor }) => ({ allow: true, type, major, minor, access: 'rwm' }));
+  return [{ allow: false, access: 'rwm' }, ...own];
 }
 
 /** More than one needs a helper program with rights of its own. */

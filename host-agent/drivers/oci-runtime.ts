@@ -114,6 +114,7 @@ async function layOut(
     network: 'none',
     mounts: folders.map((path) => bind(path, path, 'ro')),
     terminal: false,
+    devices: [],
     cgroupsPath: name === 'runc' && rootless === null ? probeGroup : null,
     rootless,
   });

@@ -131,6 +131,7 @@ function sandboxed(
       ...ETC.flatMap((name) => ['--ro-bind-try', `/etc/${name}`, `/etc/${name}`]),
       ...(network === 'host' ? ['--ro-bind-try', '/etc/resolv.conf', '/etc/resolv.conf'] : []),
       ...['--proc', '/proc', ...covers, '--dev', '/dev', '--tmpfs', '/tmp'],
+      ...(order.devices ?? []).flatMap(({ path }) => ['--dev-bind', path, path]),
       ...artifacts.flatMap(({ seen, name }) => ['--ro-bind', seen, `${ARTIFACTS}/${name}`]),
       ...(secrets === null ? [] : ['--ro-bind', secrets, SECRETS]),
       ...['--bind', `${folder}/work`, WORK, '--remount-ro', '/', '--chdir', WORK],

@@ -1,6 +1,7 @@
 import type { Allocation } from '../../src/core/cell/allocation.ts';
 import type { Task } from '../../src/core/cell/job.ts';
 import type { ShimLaunch } from '../../src/wire/host-files/attempt-files.ts';
+import type { DeviceNode } from '../limits/limits.ts';
 
 /** One attempt at a task, about to be started. */
 export interface AttemptOrder {
@@ -11,6 +12,8 @@ export interface AttemptOrder {
   readonly uid?: number;
   /** The secrets of its group by name, sealed to the hosts. */
   readonly sealed?: Readonly<Record<string, string>>;
+  /** Nodes that it may open besides those that every program needs. */
+  readonly devices?: readonly DeviceNode[];
   /** Of the attempt in each hierarchy of control groups, from its root; absent where there are none. */
   readonly group?: string;
 }

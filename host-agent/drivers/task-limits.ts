@@ -1,6 +1,7 @@
 import type { Task } from '../../src/core/cell/job.ts';
 import type { KillMethod, ShimLaunch } from '../../src/wire/host-files/shim-launch.ts';
-import type { LimitGroups, Limits } from '../limits/limits.ts';
+import type { Allocation } from '../../src/core/cell/allocation.ts';
+import type { DeviceNode, LimitGroups, Limits } from '../limits/limits.ts';
 
 const MIB = 1024 * 1024;
 
@@ -11,7 +12,7 @@ const MIB = 1024 * 1024;
 export const PIDS_DEFAULT = 4_096;
 
 /** What the host holds a task to. Memory is held at what was asked for, CPU shared by it. */
-export function limitsOf(task: Task): Limits {
+export function limitsOf(task: Task, devices?: readonly DeviceNode[]): Limits {
   const { memoryMib, cpuMilli, pids, readMib, writeMib } = task.limits ?? {};
   return {
     memoryMaxMib: memoryMib ?? task.resources.memoryMib,
@@ -19,6 +20,8 @@ export function limitsOf(task: Task): Limits {
     cpuMilli: task.resources.cpuMilli,
     cpuMaxMilli: cpuMilli ?? null,
     pidsMax: pids ?? PIDS_DEFAULT,
+    // Who runs as its agent's user has what that has.
+    ...(devices === undefined || task.user === 'agent' ? {} : { devices }),
     ioReadBytes: readMib === undefined ? null : readMib * MIB,
     ioWriteBytes: writeMib === undefined ? null : writeMib * MIB,
   };
@@ -36,4 +39,18 @@ export function inGroups(launch: ShimLaunch, groups: LimitGroups): ShimLaunch {
     ...(groups.oomFile === null ? {} : { oomFiles: [groups.oomFile] }),
     ...(groups.freezeFile === null ? {} : { freezeFile: groups.freezeFile }),
   };
+}
+
+/**
+ * The nodes of the GPUs that the task was given: of its group's tasks the one that asks for some.
+ * @param all of each GPU of the host, in their order
+ */
+export function devicesOf(
+  { task, allocation }: { readonly task: Task; readonly allocation: Pick<Allocation, 'gpus'> },
+  all: readonly (readonly DeviceNode[])[],
+): readonly DeviceNode[] {
+  if (task.gpu === null) return [];
+  const nodes = new Map<string, DeviceNode>();
+  for (const { device } of allocation.gpus) for (const node of all[device] ?? []) nodes.set(node.path, node);
+  return [...nodes.values()];
 }

@@ -12,6 +12,8 @@ const CONTROLLER: Readonly<Record<Limited, readonly [v1: string, v2: string]>> =
   memory: ['memory', 'memory'],
   pids: ['pids', 'pids'],
   io: ['blkio', 'io'],
+  // In v2 it takes a program of the kernel's (BPF), which no file can be written for.
+  devices: ['devices', ''],
 };
 
 /**
@@ -139,7 +141,13 @@ class ControlGroups implements LimitsDriver {
       if (holder === undefined || (limited === 'io' && device === null)) return 'none';
       return holder.version === 2 ? 'v2' : 'v1';
     };
-    this.enforced = { cpu: how('cpu'), memory: how('memory'), pids: how('pids'), io: how('io') };
+    this.enforced = {
+      cpu: how('cpu'),
+      memory: how('memory'),
+      pids: how('pids'),
+      io: how('io'),
+      devices: how('devices'),
+    };
   }
 
   async create(attempt: string, limits: Limits): Promise<LimitGroups> {

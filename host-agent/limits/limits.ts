@@ -4,6 +4,16 @@
  * usage; `shim-groups.ts` are the groups of the shims.
  */
 /** What one attempt at a task may use at most. null: no bound. */
+/** A node of a device, as the kernel knows it. */
+export interface DeviceNode {
+  /** Below `/dev`. */
+  readonly path: string;
+  /** Of characters or blocks. */
+  readonly type: 'c' | 'b';
+  readonly major: number;
+  readonly minor: number;
+}
+
 export interface Limits {
   /** Above this the kernel kills. Swap included, where it is counted. */
   readonly memoryMaxMib: number | null;
@@ -18,6 +28,8 @@ export interface Limits {
   /** Bytes a second from and to the disk of the state folder. */
   readonly ioReadBytes: number | null;
   readonly ioWriteBytes: number | null;
+  /** Besides those that every program needs, the only ones that it may open; absent: any that the machine lets it open. */
+  readonly devices?: readonly DeviceNode[];
 }
 
 /** What an attempt has used; a fact that this host cannot tell is absent. */
@@ -63,7 +75,7 @@ export const OUR_GROUP = 'moorage';
 /** How each resource is held to its limit: `none` is counted by the schedulers and not enforced here. */
 export type Enforced = 'v2' | 'v1' | 'none';
 
-export const LIMITED = ['cpu', 'memory', 'pids', 'io'] as const;
+export const LIMITED = ['cpu', 'memory', 'pids', 'io', 'devices'] as const;
 export type Limited = (typeof LIMITED)[number];
 
 /**
@@ -110,7 +122,7 @@ export interface LimitsDriver {
 
 /** Where the kernel gives nothing, or the agent may not use it: counted, and not held. */
 export const NO_LIMITS: LimitsDriver = {
-  enforced: { cpu: 'none', memory: 'none', pids: 'none', io: 'none' },
+  enforced: { cpu: 'none', memory: 'none', pids: 'none', io: 'none', devices: 'none' },
   create: async () => NO_GROUPS,
   update: async () => undefined,
   stat: async () => ({}),

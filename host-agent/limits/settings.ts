@@ -1,5 +1,5 @@
 import type { CgroupValue } from '../../src/ports/cgroups.ts';
-import type { Limited, Limits } from './limits.ts';
+import type { DeviceNode, Limited, Limits } from './limits.ts';
 
 type Settings = (limits: Limits, device: string | null) => readonly CgroupValue[];
 
@@ -26,6 +26,7 @@ export const V1_SETTINGS: Readonly<Record<Limited, Settings>> = {
     ...throttle('blkio.throttle.read_bps_device', ioReadBytes, device),
     ...throttle('blkio.throttle.write_bps_device', ioWriteBytes, device),
   ],
+  devices: ({ devices }) => (devices === undefined ? [] : deviceRules(devices)),
 };
 
 export const V2_SETTINGS: Readonly<Record<Limited, Settings>> = {
@@ -51,7 +52,21 @@ export const V2_SETTINGS: Readonly<Record<Limited, Settings>> = {
             text: `${device} rbps=${numberText(ioReadBytes)} wbps=${numberText(ioWriteBytes)}`,
           },
         ],
+  devices: () => [],
 };
+
+/** `null`, `zero`, `full`, `random`, `urandom`, `tty`, `console`, `ptmx` and terminals: programs count on them. */
+const COMMON_DEVICES = ['1:3', '1:5', '1:7', '1:8', '1:9', '5:0', '5:1', '5:2', '136:*'];
+
+/** First nothing, then what is allowed; to make its node too, which is how a runtime brings a device into its container. */
+function deviceRules(devices: readonly DeviceNode[]): readonly CgroupValue[] {
+  const own = devices.map(({ type, major, minor }) => `${type} ${String(major)}:${String(minor)}`);
+  const allowed = [...COMMON_DEVICES.map((numbers) => `c ${numbers}`), ...own];
+  return [
+    { file: 'devices.deny', text: 'a' },
+    ...allowed.map((one) => ({ file: 'devices.allow', text: `${one} rwm` })),
+  ];
+}
 
 /** 1,024 shares for a core, as everybody counts them. */
 function sharesOf(milli: number): number {

@@ -1,12 +1,11 @@
 import type { Caller } from '../../core/access/access.ts';
 import { nameOfCaller } from '../../core/access/access.ts';
 import type { Problem } from '../../wire/api/problem.ts';
+import { RETRY_AFTER_S } from './problem-reply.ts';
 
 /** Of a person, that is of one token: a command line and a page that refreshes itself need a tenth of it. */
 const PERSON_PER_SECOND = 50;
 const PERSON_BURST = 100;
-/** What an answer of 429 says in `Retry-After`: by then a person has a second's requests again. */
-export const RETRY_AFTER_S = 1;
 
 interface Known {
   underWay: number;

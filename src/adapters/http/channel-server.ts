@@ -11,7 +11,7 @@ import { ProblemError } from '../../wire/api/problem.ts';
 import type { CallerOf } from './callers.ts';
 import { cutAtEnd } from './callers.ts';
 import { matchRoute } from './route-match.ts';
-import { PROBLEM_TYPE, problemOfError, problemOfStatus } from './problem-reply.ts';
+import { headersOfProblem, PROBLEM_TYPE, problemOfError, problemOfStatus } from './problem-reply.ts';
 import { flatHeaders } from './request-values.ts';
 import { SocketChannel } from './socket-channel.ts';
 
@@ -81,6 +81,7 @@ function refuse(socket: Duplex, problem: Problem): void {
     `HTTP/1.1 ${String(problem.status)} ${STATUS_CODES[problem.status] ?? 'Refused'}`,
     'connection: close',
     `content-type: ${PROBLEM_TYPE}`,
+    ...Object.entries(headersOfProblem(problem)).map(([name, value]) => `${name}: ${value}`),
     `content-length: ${String(Buffer.byteLength(body))}`,
   ];
   socket.end(`${head.join('\r\n')}\r\n\r\n${body}`);

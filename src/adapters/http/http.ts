@@ -32,11 +32,11 @@ import { ProblemError } from '../../wire/api/problem.ts';
 import type { Credentials } from '../pki/credentials.ts';
 import { serverTls } from '../pki/tls.ts';
 import { answerBrowsers } from './browsers.ts';
-import { CallerLimits, RETRY_AFTER_S } from './caller-limits.ts';
+import { CallerLimits } from './caller-limits.ts';
 import type { Admitted, CallerOf } from './callers.ts';
 import { anybody, certifiedCallers, cutAtEnd, NOBODY } from './callers.ts';
 import { takeChannels } from './channel-server.ts';
-import { PROBLEM_TYPE, problemOfError, problemOfStatus } from './problem-reply.ts';
+import { headersOfProblem, PROBLEM_TYPE, problemOfError, problemOfStatus } from './problem-reply.ts';
 import { flatHeaders, flatQuery } from './request-values.ts';
 import { sendStream } from './stream-reply.ts';
 
@@ -279,9 +279,11 @@ function routeRequest(request: FastifyRequest, peer: Admitted['peer'], signal: A
 }
 
 function sendProblem(reply: FastifyReply, problem: { readonly status: number }): void {
-  if (problem.status === 401) reply.header('www-authenticate', 'Bearer');
-  if (problem.status === 429) reply.header('retry-after', String(RETRY_AFTER_S));
-  reply.code(problem.status).type(PROBLEM_TYPE).send(JSON.stringify(problem));
+  reply
+    .headers(headersOfProblem(problem))
+    .code(problem.status)
+    .type(PROBLEM_TYPE)
+    .send(JSON.stringify(problem));
 }
 
 async function closeServer(app: FastifyInstance, open: Set<AbortController>, graceMs: number): Promise<void> {

@@ -24,6 +24,15 @@ export function problemOfStatus(status: number): Problem {
   return { status, code, detail };
 }
 
+/** Whoever is refused for what does not last may ask again after so long. */
+export const RETRY_AFTER_S = 1;
+
+/** What stands beside a problem: how to say who one is; when to ask again. */
+export function headersOfProblem({ status }: Pick<Problem, 'status'>): Readonly<Record<string, string>> {
+  if (status === 401) return { 'www-authenticate': 'Bearer' };
+  return status === 429 || status === 503 ? { 'retry-after': String(RETRY_AFTER_S) } : {};
+}
+
 /**
  * The problem to answer with when a route threw. A ProblemError goes to the caller as it is; every other error goes to the
  * log, and the caller gets status 500 without details.

@@ -55,7 +55,19 @@ function paramsOf(pattern: readonly string[], parts: readonly string[]): Record<
   }
   for (let position = 0; position < pattern.length; position++) {
     const name = pattern[position] ?? '';
-    if (name.startsWith(':')) params[name.slice(1)] = decodeURIComponent(parts[position] ?? '');
+    if (!name.startsWith(':')) continue;
+    const value = decoded(parts[position] ?? '');
+    if (value === null) return null;
+    params[name.slice(1)] = value;
   }
   return params;
+}
+
+/** @returns null for what is no text in the spelling of addresses: whoever sends it must not end the process */
+function decoded(part: string): string | null {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return null;
+  }
 }

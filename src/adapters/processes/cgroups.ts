@@ -49,7 +49,7 @@ export function parseMounts(text: string): CgroupMount[] {
   return [...found.values()];
 }
 
-const V1_CONTROLLERS = new Set(['memory', 'cpu', 'cpuacct', 'pids', 'blkio', 'freezer']);
+const V1_CONTROLLERS = new Set(['memory', 'cpu', 'cpuacct', 'pids', 'blkio', 'freezer', 'devices']);
 
 async function withControllers(mount: CgroupMount): Promise<CgroupMount> {
   if (mount.version === 1) return mount;

@@ -1,9 +1,10 @@
 /**
  * The log of a role: JSON lines without secrets (`redact.ts`), written synchronously, so that the last lines of a process
- * that dies are not lost. `metrics.ts` has its metrics; `silent.ts` is neither, for tests and simulations.
+ * that dies are not lost, none longer than 2 kB (`bounded.ts`), whatever somebody sends. `metrics.ts` has its metrics; `silent.ts` is neither, for tests and simulations.
  */
 import pino from 'pino';
 import type { Log, LogFields } from '../../ports/telemetry.ts';
+import { bounded } from './bounded.ts';
 import { redact } from './redact.ts';
 
 export interface PinoLogOptions {
@@ -30,7 +31,14 @@ export function pinoLog(options: PinoLogOptions): Log {
   );
   const faultStacks = logger.isLevelEnabled('debug');
   const at = (level: 'debug' | 'info' | 'warn' | 'error') => (fields: LogFields, message: string) => {
-    if (logger.isLevelEnabled(level)) logger[level](redact(fields, faultStacks), redact(message) as string);
+    if (logger.isLevelEnabled(level)) {
+      const { fields: short, message: text } = bounded(
+        redact(fields, faultStacks) as LogFields,
+        redact(message) as string,
+        faultStacks,
+      );
+      logger[level](short, text);
+    }
   };
   return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
 }

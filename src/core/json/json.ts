@@ -18,7 +18,8 @@ export class JsonError extends Error {
 
 /**
  * Parses JSON and refuses what `JSON.parse` accepts: an object with a key twice (two readers could see two values), the
- * key `__proto__`, and more depth or width than the limits.
+ * key `__proto__`, a number beyond what a number can hold (it would become infinite, which JSON cannot write), and more depth
+ * or width than the limits.
  *
  * @throws JsonError
  */
@@ -29,8 +30,13 @@ export function parseStrictJson(text: string, limits: JsonLimits = REQUEST_JSON_
   } catch (cause) {
     throw new JsonError('the text is not JSON', { cause });
   }
-  checkStructure(text, limits);
+  if (checkStructure(text, limits)) checkFinite(value);
   return value;
+}
+
+function checkFinite(value: unknown): void {
+  if (value === Infinity || value === -Infinity) throw new JsonError('a number is too large');
+  if (typeof value === 'object' && value !== null) for (const one of Object.values(value)) checkFinite(one);
 }
 
 /** An open level of the text: the keys of an object so far, or null for a list. */
@@ -39,11 +45,27 @@ type Level = string[] | Set<string> | null;
 /** Above this many keys a set finds one faster than a list. */
 const KEYS_LISTED_MAX = 12;
 
-/** The text is known to be JSON: a quote outside a string opens one, and a colon follows a key. */
-function checkStructure(text: string, limits: JsonLimits): void {
+/** Fewer digits, without an exponent, are a finite number. */
+const DIGITS_MAX = 300;
+
+/**
+ * The text is known to be JSON: a quote outside a string opens one, and a colon follows a key.
+ * @returns whether a number may be too large: it has an exponent, or very many digits
+ */
+function checkStructure(text: string, limits: JsonLimits): boolean {
   const open: Level[] = [];
+  let digits = 0;
+  let mayBeInfinite = false;
   for (let at = 0; at < text.length; at++) {
     const char = text.charCodeAt(at);
+    if (char >= ZERO && char <= NINE) {
+      digits += 1;
+      mayBeInfinite ||= digits > DIGITS_MAX;
+      continue;
+    }
+    // Of the words, none has the letter behind a digit.
+    mayBeInfinite ||= digits > 0 && (char === SMALL_E || char === LARGE_E);
+    digits = 0;
     if (char === QUOTE) {
       const end = endOfString(text, at);
       const keys = open[open.length - 1];
@@ -58,6 +80,7 @@ function checkStructure(text: string, limits: JsonLimits): void {
       open.pop();
     }
   }
+  return mayBeInfinite;
 }
 
 function keyAt(text: string, start: number, end: number): string {
@@ -96,6 +119,8 @@ const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const SPACE = 0x20;
 const COLON = 0x3a;
+const [ZERO, NINE] = [0x30, 0x39];
+const [SMALL_E, LARGE_E] = [0x65, 0x45];
 const OPEN_OBJECT = 0x7b;
 const CLOSE_OBJECT = 0x7d;
 const OPEN_LIST = 0x5b;

@@ -58,3 +58,15 @@ describe('parseStrictJson', () => {
       expect(() => parseStrictJson(text)).toThrow(JsonError);
   });
 });
+
+it.each(['1e999', '-1E+400', '9'.repeat(400), '{"a":[1,{"b":1e309}]}'])(
+  'S4.13 a number beyond all that a number holds, %.20s, is refused',
+  (text) => {
+    expect(() => parseStrictJson(text)).toThrow(new JsonError('a number is too large'));
+  },
+);
+
+it('numbers with an exponent, or many digits, are taken where they are numbers', () => {
+  const text = `[1e3, 1E-999, -2.5e+10, ${'1'.repeat(305)}, "1e999"]`;
+  expect(parseStrictJson(text)).toEqual(JSON.parse(text));
+});

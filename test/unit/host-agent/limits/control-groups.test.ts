@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { openLimits } from '../../../../host-agent/limits/control-groups.ts';
+import { V1_SETTINGS } from '../../../../host-agent/limits/settings.ts';
 import type { Limits } from '../../../../host-agent/limits/limits.ts';
 import { NO_LIMITS } from '../../../../host-agent/limits/limits.ts';
 import { silentLog } from '../../../../src/adapters/telemetry/silent.ts';
@@ -40,13 +41,13 @@ function open(cgroups: MemoryCgroups, owner = 'host-a.1') {
 describe('which hierarchy holds what', () => {
   it('v2 alone', async () => {
     const driver = await open(world(V2('cpu', 'memory', 'pids', 'io')));
-    expect(driver.enforced).toEqual({ cpu: 'v2', memory: 'v2', pids: 'v2', io: 'v2' });
+    expect(driver.enforced).toEqual({ cpu: 'v2', memory: 'v2', pids: 'v2', io: 'v2', devices: 'none' });
   });
 
   it('v1 with an empty v2 beside it: v1 holds, and every attempt is in v2 too', async () => {
     const cgroups = world(V1('/memory', 'memory'), V1('/cpu', 'cpu', 'cpuacct'), V2());
     const driver = await open(cgroups);
-    expect(driver.enforced).toEqual({ cpu: 'v1', memory: 'v1', pids: 'none', io: 'none' });
+    expect(driver.enforced).toEqual({ cpu: 'v1', memory: 'v1', pids: 'none', io: 'none', devices: 'none' });
     const groups = await driver.create('a', LIMITS);
     expect([...groups.procs].sort()).toEqual([
       '/cpu/moorage/host-a.1.a/tasks',
@@ -149,4 +150,20 @@ describe('an attempt', () => {
     expect(await driver.stat('a')).toEqual({ memoryBytes: 4096 });
     expect(await driver.oomKills('a')).toBe(1);
   });
+});
+
+it('I68 v1 holds devices: none, then what every program needs and what the attempt was given', async () => {
+  const cgroups = world(V1('/devices', 'devices'));
+  const driver = await open(cgroups);
+  expect(driver.enforced.devices).toBe('v1');
+  const node = { path: '/dev/gpu0', type: 'c', major: 195, minor: 0 } as const;
+  const [held, open_] = [{ ...LIMITS, devices: [node] }, LIMITS];
+  expect(V1_SETTINGS.devices(held, null).map(({ file, text }) => `${file} ${text}`)).toEqual([
+    'devices.deny a',
+    ...['1:3', '1:5', '1:7', '1:8', '1:9', '5:0', '5:1', '5:2', '136:*'].map(
+      (one) => `devices.allow c ${one} rwm`,
+    ),
+    'devices.allow c 195:0 rwm',
+  ]);
+  expect(V1_SETTINGS.devices(open_, null)).toEqual([]);
 });
