@@ -6,6 +6,7 @@
  * - `jobs/`: submit jobs, follow them, ask why they wait, stop them. `tasks/`: output, commands, input and files inside a task.
  * - `rollouts/`: versions of a job, and its updates.
  * - `cell/`: hosts, quotas, shared resources, schedulers, events.
+ * - `endpoints/`: names of what runs, and who serves them.
  * - `access/`: tokens of people, and the cells that they call. `join/`: how a machine becomes a host. `bootstrap/`: how a
  *   cell comes to be on several.
  * - `operator/`: check and repair of the store, ticket keys. `tools/`: completion, fail-points, version.
@@ -21,6 +22,7 @@ import { addCellVerbs } from './cell/cell.ts';
 import type { ProgramInput } from './command/command.ts';
 import { globalOptions } from './command/command.ts';
 import { addDevVerb } from './dev/dev.ts';
+import { addNameVerbs } from './endpoints/endpoints.ts';
 import { addJobVerbs } from './jobs/jobs.ts';
 import { addOperatorVerbs } from './operator/operator.ts';
 import { addReplayVerb } from './replay/replay.ts';
@@ -59,7 +61,7 @@ type AddVerbs = (program: Command, input: ProgramInput) => void;
 type Group = readonly [string, readonly AddVerbs[]];
 
 const GROUPS: readonly Group[] = [
-  ['Jobs', [addJobVerbs, addRolloutVerbs]],
+  ['Jobs', [addJobVerbs, addRolloutVerbs, addNameVerbs]],
   ['Cell', [addCellVerbs]],
   ['Access', [addAccessVerbs]],
   ['Tools', [addOperatorVerbs, addReplayVerb, addToolVerbs]],

@@ -5,6 +5,7 @@
  * - `hosts/`: declares hosts lost, drains leaking ones, writes eligibility
  * - `jobs/`: job status, submissions and stops
  * - `runs/`: one-off runs and output
+ * - `names/`: the names of what runs, and who serves them
  * - `limits/`: quotas, shared resources and pauses
  * - `tokens/`: people's tokens, and hosts that may join; `audit/`: who did what
  * - `events/`: what happened in the cell
@@ -49,6 +50,7 @@ import { JobChanges } from './jobs/job-changes.ts';
 import type { Written } from './jobs/job-writes.ts';
 import { JobWrites } from './jobs/job-writes.ts';
 import { LeakWatch } from './hosts/leak-watch.ts';
+import { ServiceNames } from './names/names.ts';
 import { PauseWatch } from './limits/pauses.ts';
 import { LogRelay } from './runs/log-relay.ts';
 import type { MonitorState } from './api/monitor-state.ts';
@@ -203,6 +205,7 @@ export class Monitor {
     this.leakWatch.close();
     this.state.events.close();
     this.state.relay.close();
+    this.state.names.close();
     this.state.heldTokens.close();
     await this.#people?.close();
     await this.#listener?.close(CLOSE_GRACE_MS);
@@ -261,6 +264,7 @@ export class Monitor {
       silentHosts: new SilentHosts({ copy, clock, view: follower.view, verdictOf }),
       verdictOf,
       relay: new ReportRelay(follower, clock),
+      names: new ServiceNames({ copy, view: follower.view, clock }),
       logs: new LogRelay({
         ...{ copy, view: follower.view, jobChanges, hosts, clock, random },
         hasEnded: (jobKey) => copy.jobs.get(jobKey) === undefined || statuses.exit(jobKey) !== null,
@@ -289,13 +293,19 @@ export class Monitor {
         [...this.state.copy.hosts.rows()].map(([name, row]) => ({ name, url: row.value.address })),
       handlers: {
         onReport: (report, previous) => this.#onReport(report, previous),
-        onGone: (previous) => this.#jobChanged(`${previous.namespace}/${previous.job}`),
+        onGone: (previous) => {
+          this.state.names.gone(previous);
+          this.#jobChanged(`${previous.namespace}/${previous.job}`);
+        },
         onHost: (freshness, what) => this.#onHost(freshness, what),
         onMessage: (message) => {
           metrics.count('moorage_monitor_reports_total', { kind: message.kind });
           this.state.relay.onMessage(message);
         },
-        onComplete: () => this.state.relay.onComplete(),
+        onComplete: () => {
+          this.state.relay.onComplete();
+          this.state.names.completed();
+        },
       },
       options: {
         ...{ mode: 'all', streamsMax: hostsMax, onUnfollowed: (hosts) => this.#onUnfollowed(hosts) },
@@ -332,6 +342,7 @@ export class Monitor {
     for (const [host, row] of copy.ledgers.rows()) this.#ledgers.observe(host, row.value, row.modRevision);
     statuses.changedAll();
     this.#useProviders();
+    this.state.names.replaced();
     this.#refreshSoon();
   }
 
@@ -349,6 +360,7 @@ export class Monitor {
       case 'hosts':
       case 'eligibility':
         this.state.statuses.changedAll();
+        this.state.names.hostChanged(change.name);
         this.#refreshSoon();
         break;
       case 'alive':
@@ -358,10 +370,16 @@ export class Monitor {
         this.#refreshSoon();
         break;
       case 'jobs':
+        this.state.names.jobChanged(change.before?.value.job, change.now?.value.job);
+        this.#jobChanged(change.name);
+        break;
       case 'owners':
         this.#jobChanged(change.name);
         break;
       case 'allocations':
+        this.state.names.placed(change.before?.value, change.now?.value);
+        this.#jobChanged(change.name.slice(0, change.name.lastIndexOf('/')));
+        break;
       case 'intents':
       case 'outcomes':
       case 'versions':
@@ -401,12 +419,14 @@ export class Monitor {
   }
 
   #onReport(report: AllocationReport, previous: AllocationReport | undefined): void {
+    this.state.names.reported(report);
     this.#jobChanged(`${report.namespace}/${report.job}`);
     this.#hostEvents.report(report, previous, this.state.follower.view.host(report.host));
   }
 
   #onHost(freshness: HostFreshness, what: HostChange): void {
     this.state.relay.onHost(freshness, what);
+    this.state.names.hostChanged(freshness.host);
     this.#hostEvents.host(freshness, what);
   }
 

@@ -26,6 +26,9 @@ export const PACKAGES = {
   groff: 'groff-base',
   // Looks for faults in the units.
   'systemd-analyze': 'systemd',
+  // A proxy that follows names, and the load on it.
+  nginx: 'nginx-light',
+  wrk: 'wrk',
   // Looks at the page.
   chromium: 'chromium',
 };

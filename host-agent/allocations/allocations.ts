@@ -22,7 +22,7 @@ import { reportOf, restartsOf, startedAtMsOf } from './report.ts';
 import { endCommands } from '../tasks/attempt-commands.ts';
 import type { CellContact } from './cell-contact.ts';
 import type { Deadline } from './deadlines.ts';
-import { deadlineOf, shimDeadlines, STOP_REASON_OF } from './deadlines.ts';
+import { deadlineOf, lingerMs, shimDeadlines, STOP_REASON_OF } from './deadlines.ts';
 import type { Ending } from './outcome.ts';
 import { endingOf, failureOf, mainsOf } from './outcome.ts';
 import type { TaskPorts } from '../drivers/drivers.ts';
@@ -242,6 +242,7 @@ export class AllocationRun {
     if (this.spec.bootId !== this.#ports.processes.bootId) return this.#afterReboot();
     if (!this.tasks.some((run) => run.begun) && this.#stopReason.given === null && !(await this.#begin()))
       return;
+    if (this.#stopReason.given !== null) for (const run of this.tasks) run.startNoMore();
     try {
       for (const run of this.tasks) await run.refresh(verify);
       if (this.#stopReason.given === null) for (const run of this.tasks) if (!run.begun) await run.begin();
@@ -250,8 +251,9 @@ export class AllocationRun {
       if (!this.#isDue()) throw error;
     }
     await this.#judge();
-    if (this.#stopReason.given !== null) await this.#stopTasks(this.tasks);
-    else if (mainsOf(this.tasks).every((run) => run.done)) await this.#stopTasks(this.tasks);
+    if (this.#stopReason.given !== null) {
+      if (this.#lingerMs() === 0) await this.#stopTasks(this.tasks);
+    } else if (mainsOf(this.tasks).every((run) => run.done)) await this.#stopTasks(this.tasks);
     else if (this.tasks.every((run) => run.started || run.done)) this.#move('running');
     if (this.tasks.every((run) => run.done)) await this.#finish(endingOf(this.tasks, this.#stopReason.given));
   }
@@ -394,11 +396,23 @@ export class AllocationRun {
     this.#cancelTimer();
     if (this.#closed || this.#released) return;
     const retryMs = this.#retryMs;
-    const dues = [...this.tasks.map((run) => run.wakeInMs()), this.#due()?.inMs ?? null]
+    const dues = [
+      ...this.tasks.map((run) => run.wakeInMs()),
+      this.#due()?.inMs ?? null,
+      this.#lingerMs() || null,
+    ]
       .filter((inMs) => inMs !== null)
       .map((inMs) => (inMs > 0 ? inMs : (retryMs ?? 0)));
     const due = Math.min(retryMs ?? Infinity, ...dues);
     this.#cancelTimer = due === Infinity ? () => undefined : this.#ports.clock.after(due, () => this.wake());
+  }
+
+  /** How long its tasks run on after the order to end, so that whoever sends it requests hears of that first; 0: no longer. */
+  #lingerMs(): number {
+    const { given } = this.#stopReason;
+    const { shutdownDelayMs = 0 } = this.spec.launch;
+    if (given === null || shutdownDelayMs === 0 || this.ended) return 0;
+    return lingerMs({ given, isKill: this.#isKill }, shutdownDelayMs, this.tasks, this.#ports.clock.nowMs());
   }
 
   #isDue(): boolean {

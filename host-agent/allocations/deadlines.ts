@@ -1,7 +1,8 @@
 import type { Clock } from '../../src/ports/clock.ts';
 import type { Launch } from '../../src/wire/api/host-api.ts';
-import type { StopReason } from '../../src/wire/host-files/host-files.ts';
+import type { StopReason, StopReasonRecord } from '../../src/wire/host-files/host-files.ts';
 import type { ExitRecord, ShimLaunch } from '../../src/wire/host-files/attempt-files.ts';
+import type { TaskRun } from '../tasks/tasks.ts';
 import type { CellContact } from './cell-contact.ts';
 
 /**
@@ -58,4 +59,22 @@ function cutOffLeftMs({ stopAfterDisconnectMs }: Launch, contact: CellContact, c
   return stopAfterDisconnectMs === undefined
     ? null
     : contact.leftOf(stopAfterDisconnectMs, clock.monotonicMs());
+}
+
+/** Orders from outside; what this host ends by itself does not wait. */
+const LINGERS: readonly StopReason[] = ['user', 'evicted', 'drain'];
+
+/**
+ * @param order when it was given, wall clock
+ * @returns 0 when something of it runs no more: requests fail then in any case
+ */
+export function lingerMs(
+  { given, isKill }: { readonly given: StopReasonRecord; readonly isKill: boolean },
+  delayMs: number,
+  tasks: readonly Pick<TaskRun, 'started' | 'exit' | 'done'>[],
+  nowMs: number,
+): number {
+  if (isKill || !LINGERS.includes(given.why)) return 0;
+  if (tasks.some(({ started, exit, done }) => !started || exit !== null || done)) return 0;
+  return Math.min(delayMs, Math.max(0, Math.ceil(given.atMs + delayMs - nowMs)));
 }

@@ -107,7 +107,7 @@ export class TaskRun {
   #why = '';
   #firstStartedAtMs: number | null = null;
   #stopSince: number | null = null;
-  /** Taken over when it was to end, or had ended: nothing of it is started any more. */
+  /** It is to end, or was taken over when it had ended: nothing of it is started any more. */
   #over = false;
 
   constructor(ports: TaskPorts, settings: TaskSettings, order: TaskOrder) {
@@ -245,6 +245,11 @@ export class TaskRun {
     if (graceOver) await processes.killTree(name);
     else if (!this.#signalled)
       this.#signalled = await processes.signal(name, this.task.stop.signal, STOP_SEQUENCE);
+  }
+
+  /** Its allocation is to end, and what runs has a while yet: nothing of it is started again. */
+  startNoMore(): void {
+    this.#over = true;
   }
 
   /** Nothing more is asked of it; what runs goes on. */

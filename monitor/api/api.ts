@@ -7,6 +7,7 @@
  * - `host-routes.ts`: hosts, their eligibility, schedulers
  * - `cell-routes.ts`: the cell and what hosts share; `quota-routes.ts`: what namespaces may use; `pause-routes.ts`: what is
  *   paused
+ * - `name-routes.ts`: who serves which name
  * - `token-routes.ts`: tokens of people, whose others count, and who calls; `secret-routes.ts`: secrets of their jobs; `join-routes.ts`: machines that
  *   become hosts; `audit-routes.ts`: who did what
  * - `attach-routes.ts`: exec, signal and attach, passed on to the host
@@ -28,6 +29,7 @@ import { hostRoutes } from './host-routes.ts';
 import { jobRoutes } from './job-routes.ts';
 import type { MonitorState } from './monitor-state.ts';
 import { guarded } from './problems.ts';
+import { nameRoutes } from './name-routes.ts';
 import { pageRoutes } from '../page/page.ts';
 import { pauseRoutes } from './pause-routes.ts';
 import { quotaRoutes } from './quota-routes.ts';
@@ -50,6 +52,7 @@ export function monitorRoutes(state: MonitorState, keeper: StoreKeeper | null): 
     ...cellRoutes(state, keeper),
     ...quotaRoutes(state),
     ...pauseRoutes(state),
+    ...nameRoutes(state),
     ...tokenRoutes(state),
     ...joinRoutes(state),
     ...secretRoutes(state),

@@ -11,6 +11,7 @@ import type { JobWrites } from '../jobs/job-writes.ts';
 import type { JobVersions } from '../jobs/versions.ts';
 import type { LogRelay } from '../runs/log-relay.ts';
 import type { ReportRelay } from '../view/report-relay.ts';
+import type { ServiceNames } from '../names/names.ts';
 import type { Runs } from '../runs/runs.ts';
 import type { EligibilityWriter } from '../hosts/eligibility.ts';
 import type { ComingVerdict } from '../hosts/hosts.ts';
@@ -39,6 +40,7 @@ export interface MonitorState extends MonitorContext {
   /** When the host is declared lost; null: its session is there, or it is lost already. */
   readonly verdictOf: (host: string) => ComingVerdict | null;
   readonly relay: ReportRelay;
+  readonly names: ServiceNames;
   readonly logs: LogRelay;
   readonly events: EventLog;
   readonly schedulers: SchedulerQueries;

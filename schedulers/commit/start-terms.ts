@@ -33,10 +33,11 @@ export class Launches {
     const spec = isCurrent ? job.record.job : job.versions.get(allocation.jobVersion);
     const group = spec?.groups[allocation.group];
     if (group === undefined) return null;
-    const { tasks, restart, deadlineMs, stopAfterDisconnectMs } = group;
+    const { tasks, restart, deadlineMs, stopAfterDisconnectMs, shutdownDelayMs } = group;
     const launch: Launch = {
       ...{ tasks, restart, deadlineMs },
       ...(stopAfterDisconnectMs === undefined ? {} : { stopAfterDisconnectMs }),
+      ...(shutdownDelayMs === undefined ? {} : { shutdownDelayMs }),
     };
     const made = { launch, digest: this.#digest(canonicalJson(launch)) };
     known.set(name, made);

@@ -20,6 +20,7 @@ import type { CellStatus, SharedResourceRequest, SharedStatus } from '../wire/ap
 import type { AuditAnswer } from '../wire/access/audit-api.ts';
 import type { OpenIdListAnswer, OpenIdRequest, OpenIdStatus } from '../wire/access/openid-api.ts';
 import type { HostKeyAnswer, SecretListAnswer, SecretRequest } from '../wire/access/secret-api.ts';
+import type { NameAnswer, NameFrame, NameListAnswer } from '../wire/api/names-api.ts';
 import type { QuotaListAnswer, QuotaRequest, QuotaStatus } from '../wire/api/quota-api.ts';
 import type { Pausable } from '../core/quota/quota.ts';
 import type { PauseRequest, PausesAnswer } from '../wire/api/pause-api.ts';
@@ -39,7 +40,7 @@ import { pathOf, pathOfSecret, query } from './monitor-paths.ts';
 import type { MonitorAddresses, MonitorCall } from './monitor-failover.ts';
 import { MonitorFailover } from './monitor-failover.ts';
 import type { EventsCall, LogCall, LogPart } from './monitor-streams.ts';
-import { readEvents, readLogs } from './monitor-streams.ts';
+import { readEvents, readLogs, readNames } from './monitor-streams.ts';
 import { bodyOf } from './clients.ts';
 
 /** Of one call: another deadline than the usual one, and a signal that ends it. */
@@ -322,6 +323,21 @@ export class MonitorClient {
   /** See `readLogs`. */
   logs(ref: JobRef, call: LogCall): AsyncGenerator<LogPart> {
     return readLogs(this.#monitors, ref, call, call.signal ?? this.#signal);
+  }
+
+  /** Who serves each name. @param namespace all of them without it */
+  async names(namespace?: string, options: CallOptions = {}): Promise<NameListAnswer> {
+    return bodyOf(await this.#get(`/v1/names${query({ namespace })}`, options));
+  }
+
+  async name(name: string, options: CallOptions = {}): Promise<NameAnswer> {
+    return bodyOf(await this.#get(`/v1/names/${encodeURIComponent(name)}`, options));
+  }
+
+  /** See `readNames`. */
+  followNames(which: { readonly name?: string; readonly namespace?: string }): AsyncGenerator<NameFrame> {
+    const { name, namespace } = which;
+    return readNames(this.#monitors, { namespace, names: name }, this.#signal);
   }
 
   /** See `readEvents`. */

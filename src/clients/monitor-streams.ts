@@ -1,9 +1,11 @@
 import { HttpError } from '../ports/http.ts';
-import { ndjson } from '../runtime/stream/ndjson.ts';
+import { ndjson, NdjsonError } from '../runtime/stream/ndjson.ts';
 import type { LogStream } from '../wire/api/host-api.ts';
 import { LOG_OFFSET_HEADER } from '../wire/api/host-api.ts';
 import type { CellEvent } from '../wire/api/monitor-api.ts';
 import { LOG_ALLOCATION_HEADER, REVISION_HEADER } from '../wire/api/monitor-api.ts';
+import type { NameFrame } from '../wire/api/names-api.ts';
+import { NAMES_SILENCE_MS, readNameFrame } from '../wire/api/names-api.ts';
 import { ProblemError } from '../wire/api/problem.ts';
 import type { JobRef } from './monitor-paths.ts';
 import { pathOf, query } from './monitor-paths.ts';
@@ -147,6 +149,36 @@ export async function* readEvents(
   } catch (error) {
     monitors.moveOnFrom(stream.from);
     throw error;
+  }
+}
+
+/**
+ * The endpoints of names from one monitor, as they are and as they change. Ends, or throws, with that monitor: called again it
+ * begins anew with all of them, at another one.
+ * @param which `names`: with commas between; without any, all of the namespace, or of all that the caller sees
+ * @param signal ends it
+ * @throws ProblemError, HttpError; NdjsonError when the monitor sent something else
+ */
+export async function* readNames(
+  monitors: MonitorFailover,
+  which: { readonly names?: string | undefined; readonly namespace?: string | undefined },
+  signal: AbortSignal | undefined,
+): AsyncGenerator<NameFrame> {
+  const stream = await monitors.stream({
+    ...GET,
+    path: `/v1/names${query({ ...which, follow: true })}`,
+    timeoutMs: NAMES_SILENCE_MS,
+    idleTimeoutMs: NAMES_SILENCE_MS,
+    signal,
+  });
+  try {
+    for await (const value of ndjson(stream.chunks)) {
+      const frame = readNameFrame(value);
+      if (frame === null) throw new NdjsonError('a monitor sent something that is no frame of names');
+      yield frame;
+    }
+  } finally {
+    if (signal?.aborted !== true) monitors.moveOnFrom(stream.from);
   }
 }
 

@@ -35,6 +35,7 @@ export interface OrderChanges {
   readonly restart?: RestartPolicy;
   readonly deadlineMs?: number | null;
   readonly stopAfterDisconnectMs?: number;
+  readonly shutdownDelayMs?: number;
   readonly ticket?: string | null;
   readonly commandId?: string;
 }
@@ -49,6 +50,7 @@ export function someStart(changes: OrderChanges = {}): StartRequest {
     ...(changes.stopAfterDisconnectMs === undefined
       ? {}
       : { stopAfterDisconnectMs: changes.stopAfterDisconnectMs }),
+    ...(changes.shutdownDelayMs === undefined ? {} : { shutdownDelayMs: changes.shutdownDelayMs }),
   };
   const allocation: Allocation = {
     id: newId(),

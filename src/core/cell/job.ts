@@ -52,6 +52,10 @@ export interface Group {
    * its agent is dead (I16). Absent: it runs on.
    */
   readonly stopAfterDisconnectMs?: number;
+  /**
+   * From the order to end an allocation, which takes it out of its names, until its tasks get their stop signal. Absent: none.
+   */
+  readonly shutdownDelayMs?: number;
   /** In an update: how long an allocation must run without a restart until the next one is replaced. Absent: 10 s. */
   readonly minHealthyMs?: number;
   /** How a new version takes the place of the old one, as far as its author said so. */

@@ -2,6 +2,7 @@ import { slotName } from '../cell/ids.ts';
 import type { Group } from '../cell/job.ts';
 import type { Exit } from '../cell/allocation.ts';
 import type { AllocationReport } from '../host/report.ts';
+import { isTerminal } from '../host/states.ts';
 import type { EvaluationDraft, JobView, LiveAllocation } from './job-view.ts';
 import { earlier } from './job-view.ts';
 import { surgeOf, updatePolicyOf } from './update-policy.ts';
@@ -16,7 +17,8 @@ export const MIN_HEALTHY_MS = 10_000;
 export function isUp({ state, tasks }: AllocationReport): boolean {
   if (state !== 'running') return false;
   return Object.values(tasks).every(
-    (task) => task.state !== 'running' || (task.exit === undefined && task.ready !== false),
+    (task) =>
+      isTerminal(task.state) || (task.state === 'running' && task.exit === undefined && task.ready !== false),
   );
 }
 

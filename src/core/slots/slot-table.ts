@@ -89,8 +89,12 @@ export function isSameWork(before: Job, now: Job, group: string): boolean {
 }
 
 function workOf(group: Group, { precedence, restartedAtMs = 0 }: Job): string {
-  const { tasks, ports, restart, deadlineMs, stopAfterDisconnectMs } = group;
-  const deadlines = { deadlineMs, ...(stopAfterDisconnectMs === undefined ? {} : { stopAfterDisconnectMs }) };
+  const { tasks, ports, restart, deadlineMs, stopAfterDisconnectMs, shutdownDelayMs } = group;
+  const deadlines = {
+    deadlineMs,
+    ...(stopAfterDisconnectMs === undefined ? {} : { stopAfterDisconnectMs }),
+    ...(shutdownDelayMs === undefined ? {} : { shutdownDelayMs }),
+  };
   return canonicalJson({ tasks, ports, restart, ...deadlines, precedence, restartedAtMs });
 }
 

@@ -342,6 +342,8 @@ monitor GET /v1/jobs/:namespace/:job
 monitor GET /v1/jobs/:namespace/:job/exit
 monitor GET /v1/jobs/:namespace/:job/logs streams
 monitor GET /v1/jobs/:namespace/:job/why
+monitor GET /v1/names
+monitor GET /v1/names/:name
 monitor GET /v1/openapi.json
 monitor GET /v1/openid
 monitor GET /v1/pauses

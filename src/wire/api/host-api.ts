@@ -39,6 +39,8 @@ export interface Launch {
   readonly deadlineMs: number | null;
   /** As in the group. */
   readonly stopAfterDisconnectMs?: number;
+  /** As in the group. */
+  readonly shutdownDelayMs?: number;
 }
 
 export interface StartAnswer {

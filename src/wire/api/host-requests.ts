@@ -153,6 +153,7 @@ export const launch: z.ZodType<Launch> = z.strictObject({
   }),
   deadlineMs: durationMs.nullable(),
   stopAfterDisconnectMs: z.exactOptional(durationMs.min(1)),
+  shutdownDelayMs: z.exactOptional(durationMs),
 });
 
 /** A ticket of ours is under 2 KiB; one with many ports and devices some 4. */

@@ -101,6 +101,7 @@ function buildGroup(
     },
     deadlineMs: file.deadline ?? null,
     ...(file.disconnect === undefined ? {} : { stopAfterDisconnectMs: file.disconnect.stopAfter }),
+    ...(file.shutdownDelay === undefined ? {} : { shutdownDelayMs: file.shutdownDelay }),
     ...(file.update?.minHealthy === undefined ? {} : { minHealthyMs: file.update.minHealthy }),
     ...buildUpdate(file.update),
     waitMaxMs: file.waitMax ?? null,

@@ -121,6 +121,11 @@ export const groupFields = {
     }),
     'What its host does when it is cut off from the cell. Default: it runs on.',
   ),
+  shutdownDelay: optional(
+    duration('0').refine((ms) => ms <= bounds.SHUTDOWN_DELAY_MS_MAX, { error: 'must be at most 10m' }),
+    'From when an allocation leaves its names until its tasks get their stop signal. Default none.',
+    '5s',
+  ),
   update: optional(
     z.strictObject({
       minHealthy: optional(

@@ -66,6 +66,7 @@ function groupToFile(group: Group, system: boolean): Record<string, unknown> {
     ...(group.stopAfterDisconnectMs === undefined
       ? {}
       : { disconnect: { stopAfter: formatDuration(group.stopAfterDisconnectMs) } }),
+    ...(group.shutdownDelayMs === undefined ? {} : { shutdownDelay: formatDuration(group.shutdownDelayMs) }),
     ...unlessEmpty('update', updateToFile(group)),
     ...(group.waitMaxMs === null ? {} : { waitMax: formatDuration(group.waitMaxMs) }),
   };

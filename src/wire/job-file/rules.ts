@@ -1,6 +1,8 @@
 import { GROUP_SECRETS_MAX } from '../../core/access/secret.ts';
+import { DEFAULT_NAMESPACE } from '../../core/cell/ids.ts';
 import type { JobType } from '../../core/cell/job.ts';
 import { plainAttribute } from '../../core/host/attributes.ts';
+import { NAME_CHARS_MAX, nameText } from '../../core/names/names.ts';
 import { DEFAULT_RESOURCES, DEFAULT_TYPE } from './defaults.ts';
 import type { GroupFile, LongFile, TaskFile } from './job-schema.ts';
 import { GANG_COUNT_MAX } from '../values/bounds.ts';
@@ -19,7 +21,7 @@ export function checkRules(file: LongFile): RuleFault[] {
   for (const [name, group] of Object.entries(file.groups)) {
     const at = ['groups', name];
     if (type === 'system') faults.push(...checkSystem(at, group));
-    faults.push(...checkSpread(at, group));
+    faults.push(...checkSpread(at, group), ...checkNames(at, group, { file, name }));
     faults.push(...checkCounts(at, group), ...checkPorts(at, group), ...checkTasks(at, group));
     faults.push(...checkSecrets(at, group));
     faults.push(...checkUpdate(at, group, type));
@@ -72,6 +74,20 @@ function checkUpdate(
       ? fault('healthyDeadline', 'must be more than minHealthy, or nothing is ever up in time')
       : []),
   ];
+}
+
+/** Each port of a group has a name in DNS. */
+function checkNames(
+  at: readonly string[],
+  { ports = {} }: GroupFile,
+  { file, name: group }: { readonly file: LongFile; readonly name: string },
+): RuleFault[] {
+  return Object.keys(ports).flatMap((port) => {
+    const name = nameText({ port, group, job: file.name, namespace: file.namespace ?? DEFAULT_NAMESPACE });
+    if (name.length <= NAME_CHARS_MAX) return [];
+    const text = `its name (port, group, job and namespace) has ${String(name.length)} characters; ${String(NAME_CHARS_MAX)} at most have room in DNS`;
+    return [{ path: [...at, 'ports', port], text }];
+  });
 }
 
 function checkSpread(at: readonly string[], { spread = [] }: GroupFile): RuleFault[] {

@@ -215,6 +215,21 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
     answers: [NOTHING],
     errors: { ...BAD, ...UNSURE },
   },
+  'GET /v1/names': {
+    summary: 'Lists names with who serves them; with `follow`, goes on with what changes',
+    query: [
+      NAMESPACE,
+      flag('follow', 'a stream of NameFrame, one JSON a line, without an end'),
+      text('names', 'with `follow`: these only, with commas between'),
+    ],
+    answers: ok('NameListAnswer'),
+    errors: BAD,
+  },
+  'GET /v1/names/:name': {
+    summary: 'Tells who serves a name: port.group.job.namespace',
+    answers: ok('NameAnswer'),
+    errors: { ...BAD, 404: ['no-such-name'] },
+  },
   'GET /v1/pauses': { summary: 'Tells what is paused', answers: ok('PausesAnswer') },
   'PUT /v1/pauses/:what': {
     summary: 'Pauses placement or eviction in the whole cell',

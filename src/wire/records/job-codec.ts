@@ -98,6 +98,7 @@ const group = z.looseObject({
   }),
   deadlineMs: whole.nullable(),
   stopAfterDisconnectMs: z.exactOptional(whole),
+  shutdownDelayMs: z.exactOptional(whole),
   minHealthyMs: z.exactOptional(whole),
   update: z.exactOptional(
     z.looseObject({

@@ -67,6 +67,8 @@ export const CPU_CORES_PLAIN_MAX = 64;
 
 /** A host renews the disconnect deadline of its shims every few seconds, and may miss two renewals without harm. */
 export const DISCONNECT_MS_MIN = 15_000;
+/** A stopped allocation keeps its place meanwhile. */
+export const SHUTDOWN_DELAY_MS_MAX = 600_000;
 /** A Node timer holds at most 2^31 - 1 ms, 24.8 days, and fires at once when given more. */
 export const DURATION_MS_MAX = 24 * 24 * 3600 * 1000;
 

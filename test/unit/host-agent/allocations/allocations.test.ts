@@ -253,3 +253,36 @@ describe('the life of an allocation', () => {
     expect(ended).toMatchObject({ state: 'lost', exit: { lost: 'shim-died' } });
   });
 });
+
+describe('a shutdown delay', () => {
+  const order = (runMs: number) =>
+    someStart({
+      tasks: [someTask({ env: { HOLLOW_RUN_MS: String(runMs) } })],
+      restart: { attempts: 5, windowMs: 3_600_000, delayMs: 0, on: 'always' },
+      shutdownDelayMs: 5_000,
+    });
+
+  it('issue 27: an order to stop is told at once, and the task gets its signal when the delay is over', async () => {
+    const world = await host();
+    const start = order(9_000_000);
+    const { id } = start.allocation;
+    await world.agent.start(start);
+    await world.until(id, runs);
+    expect((await world.agent.stop(id, someStop())).state).toBe('stopping');
+    await world.clock.advance(4_900);
+    expect(world.agent.report(id).tasks['main']).toMatchObject({ state: 'running' });
+    await world.clock.advance(200);
+    expect(await world.until(id, isReleased)).toMatchObject({ state: 'killed', restarts: 0 });
+  });
+
+  it('one that was told to stop and ends by itself is not started again, and nothing waits', async () => {
+    const world = await host();
+    const start = order(3_000);
+    const { id } = start.allocation;
+    await world.agent.start(start);
+    await world.until(id, runs);
+    await world.agent.stop(id, someStop());
+    await world.clock.advance(3_500);
+    expect(world.agent.report(id)).toMatchObject({ released: true, restarts: 0 });
+  });
+});
