@@ -4,9 +4,8 @@
  *
  * - `job-routes.ts`: submit, run, stop, status, why, exit; `stream-routes.ts`: logs, events, reports
  * - `rollout-routes.ts`: versions of a job, and its updates
- * - `host-routes.ts`: hosts, their eligibility, schedulers
- * - `cell-routes.ts`: the cell and what hosts share; `quota-routes.ts`: what namespaces may use; `pause-routes.ts`: what is
- *   paused
+ * - `host-routes.ts`: the cell, hosts, their eligibility, schedulers
+ * - `limit-routes.ts`: what hosts share, and what namespaces may use; `pause-routes.ts`: what is paused
  * - `name-routes.ts`: who serves which name
  * - `token-routes.ts`: tokens of people, whose others count, and who calls; `secret-routes.ts`: secrets of their jobs; `join-routes.ts`: machines that
  *   become hosts; `audit-routes.ts`: who did what
@@ -23,7 +22,6 @@ import { audited } from '../audit/audited.ts';
 import type { StoreKeeper } from '../store/store.ts';
 import { ATTACH, attachRoutes } from './attach-routes.ts';
 import { auditRoutes } from './audit-routes.ts';
-import { cellRoutes } from './cell-routes.ts';
 import { healthRoutes } from './health-routes.ts';
 import { hostRoutes } from './host-routes.ts';
 import { jobRoutes } from './job-routes.ts';
@@ -32,7 +30,7 @@ import { guarded } from './problems.ts';
 import { nameRoutes } from './name-routes.ts';
 import { pageRoutes } from '../page/page.ts';
 import { pauseRoutes } from './pause-routes.ts';
-import { quotaRoutes } from './quota-routes.ts';
+import { limitRoutes } from './limit-routes.ts';
 import { rolloutRoutes } from './rollout-routes.ts';
 import { revisionHeader } from './requests.ts';
 import { joinRoutes } from './join-routes.ts';
@@ -48,9 +46,8 @@ export function monitorRoutes(state: MonitorState, keeper: StoreKeeper | null): 
   const routes = [
     ...jobRoutes(state),
     ...rolloutRoutes(state),
-    ...hostRoutes(state),
-    ...cellRoutes(state, keeper),
-    ...quotaRoutes(state),
+    ...hostRoutes(state, keeper),
+    ...limitRoutes(state),
     ...pauseRoutes(state),
     ...nameRoutes(state),
     ...tokenRoutes(state),

@@ -2,15 +2,26 @@ import { nameOfCaller } from '../../src/core/access/access.ts';
 import type { Route, RouteReply, RouteRequest } from '../../src/ports/http.ts';
 import type { Eligibility, HostConfirmation } from '../../src/core/host/host.ts';
 import { isReporting } from '../../src/runtime/reports/cell-view.ts';
+import type { CellStatus } from '../../src/wire/api/cell-api.ts';
 import { readEligibilityRequest, readReason } from '../../src/wire/api/monitor-requests.ts';
 import type { ProblemError } from '../../src/wire/api/problem.ts';
 import { hostList, hostStatus } from '../hosts/host-status.ts';
 import type { MonitorState } from './monitor-state.ts';
 import { noSuchHost, refuse } from '../refusals.ts';
 import { idIn } from './requests.ts';
+import { sharedList } from '../limits/shared-resources.ts';
+import type { StoreKeeper } from '../store/store.ts';
+import { monitorsOf } from '../view/monitors.ts';
 
-export function hostRoutes(state: MonitorState): Route[] {
+/** @param keeper null: another program maintains the store */
+export function hostRoutes(state: MonitorState, keeper: StoreKeeper | null): Route[] {
   return [
+    {
+      method: 'GET',
+      path: '/v1/cell',
+      right: 'read',
+      handle: async () => ({ status: 200, body: await cellStatus(state, keeper) }),
+    },
     {
       method: 'GET',
       path: '/v1/hosts',
@@ -36,6 +47,18 @@ export function hostRoutes(state: MonitorState): Route[] {
       handle: async () => ({ status: 200, body: await state.schedulers.list() }),
     },
   ];
+}
+
+async function cellStatus(state: MonitorState, keeper: StoreKeeper | null): Promise<CellStatus> {
+  const { copy } = state;
+  return {
+    hosts: { known: copy.hosts.size, alive: copy.alive.size },
+    allocations: copy.allocations.size,
+    jobs: copy.jobs.size,
+    store: (await keeper?.status(state.store)) ?? null,
+    shared: sharedList(copy),
+    monitors: monitorsOf(copy),
+  };
 }
 
 async function setEligibility(state: MonitorState, request: RouteRequest): Promise<RouteReply> {

@@ -5,7 +5,7 @@ import { LOG_OFFSET_HEADER } from '../wire/api/host-api.ts';
 import type { CellEvent } from '../wire/api/monitor-api.ts';
 import { LOG_ALLOCATION_HEADER, REVISION_HEADER } from '../wire/api/monitor-api.ts';
 import type { NameFrame } from '../wire/api/names-api.ts';
-import { NAMES_SILENCE_MS, readNameFrame } from '../wire/api/names-api.ts';
+import { NAMES_SILENCE_MS } from '../wire/api/names-api.ts';
 import { ProblemError } from '../wire/api/problem.ts';
 import type { JobRef } from './monitor-paths.ts';
 import { pathOf, query } from './monitor-paths.ts';
@@ -164,6 +164,8 @@ export async function* readNames(
   which: { readonly names?: string | undefined; readonly namespace?: string | undefined },
   signal: AbortSignal | undefined,
 ): AsyncGenerator<NameFrame> {
+  // Most callers follow no names, and need not load what checks their frames.
+  const { readNameFrame } = await import('../wire/api/names-frames.ts');
   const stream = await monitors.stream({
     ...GET,
     path: `/v1/names${query({ ...which, follow: true })}`,

@@ -32,8 +32,8 @@ const HOLDERS = {
   metrics: { roles: ['monitor', 'operator'], scope: 'operate' },
   /** Jobs, hosts, events, output, limits, the state of schedulers. */
   read: { roles: ['scheduler', 'monitor', 'operator'], scope: 'read' },
-  /** Where instances are reached that serve. Hosts ask in the name of their tasks. */
-  names: { roles: ['scheduler', 'agent', 'monitor', 'operator'], scope: 'read' },
+  /** Where instances are reached that serve. */
+  names: { roles: ['scheduler', 'monitor', 'operator'], scope: 'read' },
   /** What runs on hosts, as they report it: all of it. */
   reports: { roles: ['scheduler', 'monitor', 'arbiter', 'operator'], scope: 'operate' },
   /** Jobs and one-off runs: to submit, stop and delete them. */

@@ -12,7 +12,9 @@ export function renderTemplate(template: string, endpoints: readonly Endpoint[])
   const lines = template.split('\n').flatMap((line) => {
     if (line.trimStart().startsWith(EMPTY)) return endpoints.length === 0 ? [line.replace(EMPTY, '')] : [];
     if (line.search(FIELD) < 0) return [line];
-    return endpoints.map((endpoint) => line.replace(FIELD, (_, field: (typeof FIELDS)[number]) => textOf(endpoint, field)));
+    return endpoints.map((endpoint) =>
+      line.replace(FIELD, (_, field: (typeof FIELDS)[number]) => textOf(endpoint, field)),
+    );
   });
   return lines.join('\n');
 }

@@ -1,6 +1,4 @@
-import { z } from 'zod';
 import type { Endpoint } from '../../core/names/endpoints.ts';
-import { whole } from '../codec/codec.ts';
 
 /**
  * The monitor's API about names (`<port>.<group>.<job>.<namespace>`) and who serves them.
@@ -52,24 +50,3 @@ export const NAMES_SILENCE_MS = 9_000;
 
 /** Of all names of one stream with the commas between: half of what a request's line may be. */
 export const NAMES_ASKED_CHARS_MAX = 8_000;
-
-const endpoint: z.ZodType<Endpoint> = z.object({
-  allocation: z.string(),
-  host: z.string(),
-  index: whole,
-  jobVersion: whole,
-  address: z.string(),
-  port: whole,
-  staleSinceMs: z.exactOptional(z.number()),
-});
-
-const frame: z.ZodType<NameFrame> = z.discriminatedUnion('kind', [
-  z.object({ kind: z.literal('name'), name: z.string(), known: z.boolean(), endpoints: z.array(endpoint) }),
-  z.object({ kind: z.literal('view'), complete: z.boolean(), synced: z.boolean() }),
-]);
-
-/** @returns null: from a newer version, or broken */
-export function readNameFrame(value: unknown): NameFrame | null {
-  const reading = frame.safeParse(value);
-  return reading.success ? reading.data : null;
-}

@@ -18,7 +18,7 @@ function rightsOf(role: IdentityRole): readonly Right[] {
 
 describe('rights', () => {
   it('S4.13 a scheduler writes no jobs and no limits, and enters no task', () => {
-    expect(rightsOf('scheduler')).toEqual(['health', 'read', 'reports', 'start', 'stop', 'tickets']);
+    expect(rightsOf('scheduler')).toEqual(['health', 'read', 'names', 'reports', 'start', 'stop', 'tickets']);
   });
 
   it('an agent calls nobody, a member of the store has no right at all', () => {
@@ -27,7 +27,7 @@ describe('rights', () => {
   });
 
   it('a monitor starts nothing and asks for no ticket', () => {
-    expect(rightsOf('monitor')).toEqual(['health', 'metrics', 'read', 'reports', 'relay', 'stop']);
+    expect(rightsOf('monitor')).toEqual(['health', 'metrics', 'read', 'names', 'reports', 'relay', 'stop']);
   });
 
   it('an arbiter reads what runs, and nothing else', () => {

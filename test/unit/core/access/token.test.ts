@@ -32,7 +32,7 @@ describe('tokens', () => {
 describe('S4.13 people', () => {
   it('each scope has the rights of those before it, and more', () => {
     const rights = SCOPES.map((scope) => RIGHTS.filter((right) => mayUse(somebody(scope, null), right)));
-    expect(rights[0]).toEqual(['page', 'health', 'read']);
+    expect(rights[0]).toEqual(['page', 'health', 'read', 'names']);
     for (let i = 1; i < rights.length; i++) {
       expect(rights[i]).toEqual(expect.arrayContaining([...(rights[i - 1] ?? [])]));
       expect(rights[i]?.length).toBeGreaterThan(rights[i - 1]?.length ?? 0);

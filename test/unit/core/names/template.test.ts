@@ -3,7 +3,8 @@ import { serving } from '../../../../src/core/names/endpoints.ts';
 import { renderTemplate } from '../../../../src/core/names/template.ts';
 import { endpoint } from '../../../support/endpoints.ts';
 
-const TEMPLATE = 'upstream {\n  server {address}:{port}; # {host} {index} {allocation} {other}\n  {empty}server none;\n}\n';
+const TEMPLATE =
+  'upstream {\n  server {address}:{port}; # {host} {index} {allocation} {other}\n  {empty}server none;\n}\n';
 
 test('a line that names an endpoint stands once for each, one for none only then, others as they are', () => {
   const two = [endpoint(0), endpoint(1, { address: 'fd00::1' })];

@@ -1,12 +1,36 @@
 import { sees } from '../../src/core/access/access.ts';
 import type { Allocation } from '../../src/core/cell/allocation.ts';
 import type { Route, RouteReply, RouteRequest } from '../../src/ports/http.ts';
+import { readSharedName, readSharedResource } from '../../src/wire/api/cell-api.ts';
 import type { QuotaListAnswer } from '../../src/wire/api/quota-api.ts';
 import { readNamespace, readQuota } from '../../src/wire/api/quota-api.ts';
-import type { MonitorState } from './monitor-state.ts';
 import { listQuotas, removeQuota, setQuota } from '../limits/quotas.ts';
+import { removeShared, setShared, sharedStatus } from '../limits/shared-resources.ts';
+import type { MonitorState } from './monitor-state.ts';
+import { caughtUp } from './requests.ts';
 
-export function quotaRoutes(state: MonitorState): Route[] {
+/** What there is of what hosts share, and what namespaces may use. */
+export function limitRoutes(state: MonitorState): Route[] {
+  return [...sharedRoutes(state), ...quotaRoutes(state)];
+}
+
+function sharedRoutes(state: MonitorState): Route[] {
+  const set = async (request: RouteRequest): Promise<RouteReply> => {
+    const resource = readSharedResource(request.params['name'], request.body);
+    await caughtUp(state, request, await setShared(state, resource));
+    return { status: 200, body: sharedStatus(state.copy, resource.name) };
+  };
+  const remove = async (request: RouteRequest): Promise<RouteReply> => {
+    await caughtUp(state, request, await removeShared(state, readSharedName(request.params['name'])));
+    return { status: 204 };
+  };
+  return [
+    { method: 'PUT', path: '/v1/shared/:name', right: 'limits', handle: set },
+    { method: 'DELETE', path: '/v1/shared/:name', right: 'limits', handle: remove },
+  ];
+}
+
+function quotaRoutes(state: MonitorState): Route[] {
   const list = async (): Promise<QuotaListAnswer> => ({
     quotas: await listQuotas(state, allocationsOf(state)),
   });
