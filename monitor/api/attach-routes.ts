@@ -5,7 +5,7 @@ import { HttpError } from '../../src/ports/http.ts';
 import type { Behalf } from '../../src/clients/delegator.ts';
 import { problemErrorOf } from '../../src/clients/clients.ts';
 import type { ExecRequest, SignalRequest } from '../../src/wire/api/exec-api.ts';
-import { execRequest, signalRequest } from '../../src/wire/api/exec-api.ts';
+import { execRequest, isCommandId, signalRequest } from '../../src/wire/api/exec-api.ts';
 import { auditedChannel } from '../audit/audited.ts';
 import type { MonitorState } from './monitor-state.ts';
 import { refuse } from '../refusals.ts';
@@ -32,7 +32,9 @@ export function attachRoutes(state: MonitorState): Route[] {
       right: 'enter',
       handle: (request) => {
         const { address, ...behalf } = hostOf(state, request);
-        return answered(() => hosts.command(address, idOf(request), request.params['command'] ?? '', behalf));
+        const { command = '' } = request.params;
+        if (!isCommandId(command)) throw refuse(404, 'no-command', 'there is no command of this id');
+        return answered(() => hosts.command(address, idOf(request), command, behalf));
       },
     },
     {

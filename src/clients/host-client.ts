@@ -147,7 +147,9 @@ export class HostClient {
   /** @throws HttpError, ProblemError */
   command(address: string, id: string, command: string, behalf?: Behalf): Promise<CommandStatus> {
     const headers = this.#headers(id, 'command', { command, query: {} }, behalf);
-    return this.#ask('GET', `${address}/v1/allocations/${id}/exec/${command}`, { headers });
+    return this.#ask('GET', `${address}/v1/allocations/${id}/exec/${encodeURIComponent(command)}`, {
+      headers,
+    });
   }
 
   /** Safe to ask again, under the same command id. @throws HttpError, ProblemError */

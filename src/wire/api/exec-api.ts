@@ -45,7 +45,14 @@ export interface SignalRequest {
   readonly signal: string;
 }
 
-const commandId = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,79}$/);
+const COMMAND_ID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,79}$/;
+const commandId = z.string().regex(COMMAND_ID);
+
+/** What is none names no command; and as a part of a path it could lead elsewhere. */
+export function isCommandId(text: string): boolean {
+  return COMMAND_ID.test(text);
+}
+
 const size = z.int().min(1).max(10_000);
 
 export const execRequest: z.ZodType<ExecRequest> = z.strictObject({

@@ -11,7 +11,7 @@ import { someTerms } from '../tickets.ts';
 
 const { ticket: _ticket, ...start } = someStart({
   allocation: { id: '@new', host: '@host', job: 'fuzz-1', group: 'main', scheduler: '@scheduler' },
-  tasks: [someTask({ env: { GREETING: 'hello' }, limits: { pids: 16 }, secrets: ['one'] })],
+  tasks: [someTask({ env: { GREETING: 'hello' }, limits: { pids: 16 } })],
   commandId: 'start-1',
 });
 const terms = someTerms({ aud: '@host', scheduler: '@scheduler' });

@@ -38,8 +38,10 @@ export const FUZZ_SCHEDULER = 'fuzz-scheduler';
 
 /** A development cell of real processes, and all that a caller needs who has every right in it. */
 export class FuzzCell {
-  readonly addresses: Readonly<Record<ServerRole, string>>;
-  readonly incarnation: number;
+  readonly addresses: Record<ServerRole, string>;
+  /** The host that is asked: where an allocation runs. */
+  agent = SERVERS.agent;
+  incarnation = 0;
   readonly signDelegation: SignDelegation;
   readonly tickets: TicketSigner;
   readonly #cell: DevCellProcess;
@@ -64,7 +66,6 @@ export class FuzzCell {
     this.#asScheduler = undiciClient({ credentials: credentials.scheduler });
     const found = Object.entries(SERVERS).map(([server, id]) => [server, this.#firstWith(id, 'address')]);
     this.addresses = Object.fromEntries(found) as Record<ServerRole, string>;
-    this.incarnation = Number(this.#firstWith(SERVERS.agent, 'incarnation'));
     this.#operator = new MonitorClient(this.#http, { urls: [this.addresses.monitor], from: 'a test' });
   }
 
@@ -110,10 +111,15 @@ export class FuzzCell {
     return this.#invited[this.#turn % this.#invited.length] ?? this.#credentials.operator;
   }
 
-  /** What stands for `@name` in an input. */
-  fill(text: string): string {
+  /** A start was taken. */
+  noteStarted(id: string): void {
+    this.#known = { ...this.#known, started: id };
+  }
+
+  /** What stands for `@name` in an input. @param fresh an id that nothing has yet */
+  fill(text: string, fresh: string): string {
     return text.replaceAll(/@(new|[a-zA-Z]+)/g, (whole, name: string) =>
-      name === 'new' ? newId() : (this.#known[name] ?? whole),
+      name === 'new' ? fresh : (this.#known[name] ?? whole),
     );
   }
 
@@ -159,8 +165,9 @@ export class FuzzCell {
     const page = readdirSync(new URL('../../../dist/page/', import.meta.url)).find((name) =>
       name.endsWith('.js'),
     );
+    const allocation = await this.#running();
     this.#known = {
-      ...{ allocation: await this.#running(), token, host: SERVERS.agent, scheduler: FUZZ_SCHEDULER },
+      ...{ allocation, token, host: this.agent, scheduler: FUZZ_SCHEDULER },
       ...{ revision: '1', started: newId(), file: page ?? '', proof: 'AAAA' },
       publicKey: String(publicKey.export({ type: 'spki', format: 'pem' })),
       sealed: seal(
@@ -177,7 +184,12 @@ export class FuzzCell {
       const found = allocations.find(
         ({ report }) => report !== null && !isTerminal(report.state) && report.state === 'running',
       );
-      if (found !== undefined) return found.allocation.id;
+      if (found !== undefined) {
+        this.agent = found.allocation.host;
+        this.addresses.agent = this.#firstWith(this.agent, 'address');
+        this.incarnation = Number(this.#firstWith(this.agent, 'incarnation'));
+        return found.allocation.id;
+      }
       await new Promise((next) => setTimeout(next, WAIT_MS));
     }
   }

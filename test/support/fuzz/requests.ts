@@ -118,7 +118,6 @@ const HEADERS = fc.oneof(
       'authorization',
       'moorage-delegation',
       'x-forwarded-for',
-      'host',
       'content-encoding',
       'x-http-method-override',
     ),
@@ -207,9 +206,10 @@ const FAULT: fc.Arbitrary<RawFault> = fc.record({
 /** Inputs to the route, half of them near to what it takes. */
 export function requestsTo(route: ServedRoute): fc.Arbitrary<FuzzRequest> {
   const names = [...route.path.matchAll(/:(\w+)/g)].map(([, name = '']) => name);
+  const isStart = route.right === 'start';
   const words = names.map((name) =>
     fc.oneof(
-      { weight: 4, arbitrary: fc.constantFrom(...(KNOWN[name] ?? ['x'])) },
+      { weight: 4, arbitrary: fc.constantFrom(...(isStart ? ['@new'] : (KNOWN[name] ?? ['x']))) },
       { weight: 1, arbitrary: oddText },
     ),
   );

@@ -13,6 +13,7 @@ import { askedText, DELEGATION_TTL_MS } from '../../../src/core/access/delegatio
 import { DELEGATION_HEADER } from '../../../src/wire/access/access.ts';
 import type { StartRequest } from '../../../src/wire/api/host-api.ts';
 import { rightBody } from '../bad-tickets.ts';
+import { newId } from '../host-orders.ts';
 import type { ServedRoute } from '../rights-table.ts';
 import type { FuzzCell } from './fuzz-cell.ts';
 import type { FuzzRequest } from './requests.ts';
@@ -52,27 +53,32 @@ interface Filled {
 
 /** Sends it, and never fails: what came of it is for the caller to judge. */
 export async function send(cell: FuzzCell, route: ServedRoute, input: FuzzRequest): Promise<Outcome> {
-  const filled = await fill(cell, route, input);
+  const fresh = newId();
+  const filled = await fill(cell, route, input, fresh);
   const base = cell.addresses[route.server];
   const showing = cell.showingFor(route);
   if (input.way === 'raw') return sendRaw(base, showing, rawText(route, input, filled));
   if (route.method === 'CHANNEL') return openChannel(base, showing, filled, input.frames);
-  return sendPlain(base, showing, route.method, filled);
+  const outcome = await sendPlain(base, showing, route.method, filled);
+  if (route.right === 'start' && outcome.status === 200) cell.noteStarted(fresh);
+  return outcome;
 }
 
-async function fill(cell: FuzzCell, route: ServedRoute, input: FuzzRequest): Promise<Filled> {
+async function fill(cell: FuzzCell, route: ServedRoute, input: FuzzRequest, fresh: string): Promise<Filled> {
   let at = 0;
   const params: Record<string, string> = {};
   const path = route.path.replaceAll(/:(\w+)/g, (_, name: string) => {
-    params[name] = wellFormed(cell.fill(input.words[at++] ?? 'x'));
+    params[name] = wellFormed(cell.fill(input.words[at++] ?? 'x', fresh));
     return encodeURIComponent(params[name]);
   });
-  const query = input.query.map(([name, value]) => [wellFormed(name), wellFormed(cell.fill(value))] as const);
+  const query = input.query.map(
+    ([name, value]) => [wellFormed(name), wellFormed(cell.fill(value, fresh))] as const,
+  );
   const asked = query.map((pair) => pair.map(encodeURIComponent).join('=')).join('&');
-  const body = input.body === null ? null : await bodyOf(cell, route, input.body);
+  const body = input.body === null ? null : await bodyOf(cell, input.body, fresh);
   const headers: Record<string, string> = {};
   for (const [name, value] of input.headers)
-    if (isHeader(name, cell.fill(value))) headers[name] = cell.fill(value);
+    if (isHeader(name, cell.fill(value, fresh))) headers[name] = cell.fill(value, fresh);
   if (route.right === 'relay' && input.delegates)
     headers[DELEGATION_HEADER] = delegated(cell, route, { params, query: Object.fromEntries(query), body });
   if (body !== null && input.contentType !== null && isHeader('content-type', input.contentType))
@@ -95,10 +101,10 @@ function isHeader(name: string, value: string): boolean {
   }
 }
 
-async function bodyOf(cell: FuzzCell, route: ServedRoute, body: Buffer): Promise<Buffer> {
+async function bodyOf(cell: FuzzCell, body: Buffer, fresh: string): Promise<Buffer> {
   const text = body.toString('latin1');
   if (!text.includes('@')) return body;
-  const filled = cell.fill(text.replaceAll('@ticket', '\u0001'));
+  const filled = cell.fill(text.replaceAll('@ticket', '\u0001'), fresh);
   if (!filled.includes('\u0001')) return Buffer.from(filled, 'latin1');
   const ticket = await ticketFor(cell, filled.replaceAll('\u0001', ''));
   return Buffer.from(filled.replaceAll('\u0001', ticket), 'latin1');
@@ -138,7 +144,7 @@ function delegated(cell: FuzzCell, { method, path }: ServedRoute, { params, quer
     request = '';
   }
   return cell.signDelegation({
-    ...{ by: 'operator/fuzz', host: 'host-1', allocation: params['id'] ?? '', act },
+    ...{ by: 'operator/fuzz', host: cell.agent, allocation: params['id'] ?? '', act },
     request,
     ...{ notBeforeMs: Date.now(), expiresMs: Date.now() + DELEGATION_TTL_MS },
   });
@@ -178,7 +184,7 @@ function sendPlain(
       resolve(LEFT);
       call.destroy();
     }, PATIENCE_MS);
-    call.once('error', () => {
+    call.on('error', () => {
       clearTimeout(timer);
       resolve(CUT);
     });
@@ -289,7 +295,7 @@ function sendRaw(base: string, showing: Credentials | Bearer, bytes: Buffer): Pr
         over(outcomeOf(status, text, /retry-after:/i.test(text)));
     });
     socket.once('secureConnect', () => socket.write(bytes));
-    socket.once('error', () => over(CUT));
+    socket.on('error', () => over(CUT));
     socket.once('close', () => over(CUT));
   });
 }
