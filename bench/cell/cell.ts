@@ -2,7 +2,8 @@
  * A whole cell for a bench, each role a process of its own on the test bed's etcd. This file starts the roles and reads how
  * much processor time each has used.
  *
- * - `k8s-shape.ts` measures the shape of Kubernetes' own scheduler benchmark on it.
+ * - `k8s-shape.ts` measures the shape of Kubernetes' own scheduler benchmark on it; `secured.ts` runs that with TLS, certificates
+ *   and rights, and without, in turns.
  * - `tickets.ts` measures what a ticket costs its arbiter and its host.
  * - `oneoff.ts` measures one-off runs, and `cli.ts` the command line, on a development cell as `moorage dev` makes it.
  */
@@ -10,6 +11,8 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { builtFile } from '../../src/adapters/system/package-files.ts';
+import type { LocalRole } from '../../cli/local-cell/local-cell.ts';
+import type { RunningProcess } from '../../cli/local-cell/processes.ts';
 import { ANY_PORT, ProcessGroup } from '../../cli/local-cell/processes.ts';
 import type { Bed } from '../testbed/testbed.ts';
 
@@ -28,8 +31,9 @@ export class BenchCell {
     });
   }
 
-  role(kind: string, more: readonly string[], number = 1) {
+  async role(kind: LocalRole, more: readonly string[], number = 1): Promise<RunningProcess> {
     const id = `${kind}-${String(number)}`;
+    const own = await this.#bed.secured?.certificates.issue(kind === 'hollow' ? 'agent' : kind, id);
     const common = [
       '--cell',
       this.#name,
@@ -39,6 +43,7 @@ export class BenchCell {
       id,
       '--listen',
       ANY_PORT,
+      ...(own === undefined ? [] : ['--credentials', own]),
     ];
     return this.processes.start(id, [kind, ...common, '--log-level', 'warn', ...more]);
   }

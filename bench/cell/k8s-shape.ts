@@ -28,6 +28,8 @@ const flags = flagsOf({
   schedulers: 1,
   /** Hosts start whatever a scheduler orders, and schedulers ask no arbiter: what tickets cost is the difference. */
   'no-tickets': false,
+  /** Without TLS, certificates and users of the store: what they cost is the difference (`secured.ts`). */
+  plain: false,
   /** Without a warm-up: the schedulers' code is compiled while it is measured. */
   cold: false,
   seed: 1,
@@ -35,7 +37,7 @@ const flags = flagsOf({
   /** Ends with the last commit: the tasks placed are not waited for until they run. */
   'placed-only': false,
 });
-const { hosts, tasks, init, schedulers, cold, seed } = flags;
+const { hosts, tasks, init, schedulers, cold, seed, plain } = flags;
 const tickets = !flags['no-tickets'];
 const together = Math.min(flags.together, BULK_JOBS_MAX);
 /** Pods a second that Kubernetes 1.36 placed in this shape on such a machine. */
@@ -47,13 +49,15 @@ const MEASURED = 'default';
 const BEAT = '10s';
 const SILENCE = '40s';
 const POLL_MS = 500;
+const RAW_TOGETHER = 64;
 /** Starts are no part of the figure; they are looked at for so long. */
 const STARTS_MAX_MS = flags['placed-only'] ? 0 : 30_000;
 
-const bed = await startBed();
+const bed = await startBed({ secured: plain ? undefined : CELL });
 const { etcd, store } = bed;
+const credentials = bed.secured?.credentials;
 const cell = new BenchCell(bed, CELL);
-const http = undiciClient();
+const http = undiciClient({ credentials });
 
 /** Watches how many allocations of a namespace are durable. */
 function watchCommits(namespace: string): {
@@ -122,8 +126,8 @@ function cpuEach(before: ReadonlyMap<string, number>, after: ReadonlyMap<string,
 
 /** Of how many allocations hosts have reported to the monitor; a question that costs it next to nothing. */
 async function reportedAllocations(monitorUrl: string): Promise<number> {
-  const text = await (await fetch(`${monitorUrl}/metrics`)).text();
-  return Number(/^moorage_monitor_reported_allocations (\d+)$/m.exec(text)?.[1] ?? 0);
+  const { body } = await http.call({ method: 'GET', url: `${monitorUrl}/metrics`, timeoutMs: 60_000 });
+  return Number(/^moorage_monitor_reported_allocations (\d+)$/m.exec(String(body))?.[1] ?? 0);
 }
 
 /** Waits for the starts on the hosts, as long as they are given. @returns how many run, and when that was seen */
@@ -200,7 +204,7 @@ try {
   const untilRunningCpu = cpuEach(startCpu, runningCpu);
   const runningPerSecond = running / ((runningMs - startMs) / 1_000);
   console.log(
-    `k8s-shape hosts=${String(hosts)} tasks=${String(tasks)} init=${String(init)} together=${String(together)} schedulers=${String(schedulers)} tickets=${tickets ? 'on' : 'off'} rehearsed=${cold ? 'no' : 'yes'}` +
+    `k8s-shape hosts=${String(hosts)} tasks=${String(tasks)} init=${String(init)} together=${String(together)} schedulers=${String(schedulers)} tickets=${tickets ? 'on' : 'off'} tls=${plain ? 'off' : 'on'} rehearsed=${cold ? 'no' : 'yes'}` +
       ` etcd=${bed.etcdVersion} seed=${String(seed)} submitted_s=${seconds(submittedMs)} committed_s=${seconds(committedMs)}` +
       ` running=${String(running)} running_s=${seconds(runningMs)} per_second=${perSecond.toFixed(0)} cpu_us_each=${cpuEach(startCpu, committedCpu).text} cpu_us_each_until_running=${untilRunningCpu.text}` +
       ` transactions=${String(transactions)} conflicts=${String(conflicts)} rebases=${String(rebases)} committed_each=${committed.join(',')} raw_per_second=${raw.toFixed(0)} raw_cpu_us_each=${rawCpu.text} ratio_to_raw=${(perSecond / raw).toFixed(3)}` +
@@ -250,8 +254,9 @@ function onlyRaw(used: ReadonlyMap<string, number>): ReadonlyMap<string, number>
 
 async function rawPerSecond(): Promise<number> {
   const raw = makeRawWriter({
-    ...{ endpoints: [etcd.clientUrl], keys: cellKeys('raw'), hosts },
-    ...{ together: 64, inFlight: 8, seed: seed },
+    ...{ endpoints: [etcd.clientUrl], credentials, keys: cellKeys('raw'), hosts, seed },
+    // Transactions that are under way at once are on different hosts.
+    ...{ together: RAW_TOGETHER, inFlight: Math.max(1, Math.min(8, Math.floor(hosts / RAW_TOGETHER))) },
   });
   try {
     const startMs = performance.now();

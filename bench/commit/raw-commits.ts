@@ -1,5 +1,6 @@
 import { CompareResult, CompareTarget, type ITxnRequest } from 'etcd3';
 import { etcdClient } from '../../src/adapters/etcd/client/client.ts';
+import type { Credentials } from '../../src/adapters/pki/credentials.ts';
 import type { CellKeys } from '../../src/core/cell/keys.ts';
 import { seededRandom } from '../../src/core/random/random.ts';
 
@@ -24,12 +25,17 @@ export const ALLOCATION = Buffer.from(
 );
 
 /** Writes the transactions of a commit with nothing decided: compare, put and read back, on hosts in turn. */
-export function makeRawWriter(options: WriterOptions & { readonly endpoints: readonly string[] }): {
+export function makeRawWriter(
+  options: WriterOptions & {
+    readonly endpoints: readonly string[];
+    readonly credentials?: Credentials | undefined;
+  },
+): {
   write(placements: number): Promise<void>;
   close(): void;
 } {
   const { keys, hosts, together } = options;
-  const etcd = etcdClient({ endpoints: options.endpoints });
+  const etcd = etcdClient({ endpoints: options.endpoints, credentials: options.credentials });
   const ledgerKeys = ledgerKeysOf(options).map((key) => Buffer.from(key));
   const revisions = new Map<number, string>();
   const owner = Buffer.from(keys.owner('default', 'bench'));

@@ -1,0 +1,77 @@
+/**
+ * What it costs a cell that everybody shows who he is: the benches `k8s-shape` and `oneoff` as processes of their own, with TLS,
+ * certificates, and rights at every route and in the store, and without any of it, in turns (on, off, off, on). Tickets are on
+ * in both. `npm run bench -- secured --rounds 2`
+ */
+import { spawnSync } from 'node:child_process';
+import { builtFile } from '../../src/adapters/system/package-files.ts';
+import { flagsOf } from '../testbed/flags.ts';
+import { percentile } from '../testbed/percentile.ts';
+
+const { rounds, hosts, tasks, runs, only } = flagsOf({
+  ...{ rounds: 2, hosts: 2_000, tasks: 4_000, runs: 200, only: '' },
+});
+
+interface Figure {
+  readonly name: string;
+  /** Of the bench's line. */
+  readonly pattern: RegExp;
+}
+
+interface Measured {
+  readonly bench: string;
+  readonly args: readonly string[];
+  readonly figures: readonly Figure[];
+}
+
+const MEASURED: readonly Measured[] = [
+  {
+    bench: 'k8s-shape',
+    args: ['--hosts', String(hosts), '--tasks', String(tasks), '--init', '500'],
+    figures: [
+      { name: 'committed a second', pattern: / per_second=(\d+)/ },
+      { name: 'running a second', pattern: / running_per_second=(\d+)/ },
+      { name: 'CPU us a task until running', pattern: / cpu_us_each_until_running=(\d+)/ },
+    ],
+  },
+  {
+    bench: 'oneoff',
+    args: ['--runs', String(runs)],
+    figures: [
+      { name: 'p50 ms', pattern: / p50=([\d.]+)ms/ },
+      { name: 'p99 ms', pattern: / p99=([\d.]+)ms/ },
+    ],
+  },
+];
+
+/** @returns the figures of one run */
+function measure({ bench, args, figures }: Measured, isPlain: boolean): readonly number[] {
+  const file = builtFile(`bench/cell/${bench}.js`);
+  const { status, stdout, stderr } = spawnSync(
+    process.execPath,
+    [file, ...args, ...(isPlain ? ['--plain'] : [])],
+    { encoding: 'utf8' },
+  );
+  if (status !== 0) throw new Error(`${bench} ended with ${String(status)}: ${stderr}`);
+  process.stdout.write(stdout);
+  return figures.map(({ pattern }) => Number(pattern.exec(stdout)?.[1] ?? NaN));
+}
+
+for (const measured of MEASURED.filter(({ bench }) => only === '' || bench === only)) {
+  const on: (readonly number[])[] = [];
+  const off: (readonly number[])[] = [];
+  for (let round = 0; round < rounds; round++)
+    for (const isPlain of [false, true, true, false]) (isPlain ? off : on).push(measure(measured, isPlain));
+  measured.figures.forEach(({ name }, at) => {
+    const median = (of: readonly (readonly number[])[]): number =>
+      percentile(
+        of.map((figures) => figures[at] ?? NaN),
+        0.5,
+      );
+    const ratios = on.map((figures, turn) => (figures[at] ?? NaN) / (off[turn]?.[at] ?? NaN));
+    process.stdout.write(
+      `secured ${measured.bench} "${name}" on=${median(on).toFixed(1)} off=${median(off).toFixed(1)}` +
+        ` ratio=${(median(on) / median(off)).toFixed(2)} turns=${ratios.map((ratio) => ratio.toFixed(2)).join(',')}\n`,
+    );
+  });
+}
