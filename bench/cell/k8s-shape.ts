@@ -49,7 +49,6 @@ const MEASURED = 'default';
 const BEAT = '10s';
 const SILENCE = '40s';
 const POLL_MS = 500;
-const RAW_TOGETHER = 64;
 /** Starts are no part of the figure; they are looked at for so long. */
 const STARTS_MAX_MS = flags['placed-only'] ? 0 : 30_000;
 
@@ -255,8 +254,7 @@ function onlyRaw(used: ReadonlyMap<string, number>): ReadonlyMap<string, number>
 async function rawPerSecond(): Promise<number> {
   const raw = makeRawWriter({
     ...{ endpoints: [etcd.clientUrl], credentials, keys: cellKeys('raw'), hosts, seed },
-    // Transactions that are under way at once are on different hosts.
-    ...{ together: RAW_TOGETHER, inFlight: Math.max(1, Math.min(8, Math.floor(hosts / RAW_TOGETHER))) },
+    ...{ together: 64, inFlight: 8 },
   });
   try {
     const startMs = performance.now();

@@ -71,21 +71,26 @@ export function makeRawWriter(
   };
 }
 
-/** @param transaction writes `together` placements on the hosts from `first` on */
+/**
+ * Each lane has hosts of its own, so that transactions that are under way at once never meet.
+ * @param transaction writes `together` placements on the hosts from `first` on
+ */
 export async function writeInLanes(
   placements: number,
   { hosts, together, inFlight }: WriterOptions,
   transaction: (first: number) => Promise<void>,
 ): Promise<void> {
-  let next = 0;
-  const lane = async (): Promise<void> => {
-    while (next < placements) {
-      const first = next;
-      next += together;
-      await transaction(first % (hosts - (hosts % together)));
+  const slots = Math.floor(hosts / together);
+  if (slots === 0) throw new RangeError(`${String(together)} placements at once need as many hosts`);
+  const lanes = Math.min(inFlight, slots);
+  let begun = 0;
+  const lane = async (own: number): Promise<void> => {
+    for (let slot = own; begun < placements; slot = slot + lanes < slots ? slot + lanes : own) {
+      begun += together;
+      await transaction(slot * together);
     }
   };
-  await Promise.all(Array.from({ length: inFlight }, lane));
+  await Promise.all(Array.from({ length: lanes }, (_, own) => lane(own)));
 }
 
 /** The keys of the ledgers that the transactions touch one after the other: each host once, in random order. */

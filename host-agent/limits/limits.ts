@@ -28,7 +28,7 @@ export interface Limits {
   /** Bytes a second from and to the disk of the state folder. */
   readonly ioReadBytes: number | null;
   readonly ioWriteBytes: number | null;
-  /** Besides those that every program needs, the only ones that it may open; absent: any that the machine lets it open. */
+  /** The device nodes that it may open, besides those that every program needs; absent: all that the machine lets it open. */
   readonly devices?: readonly DeviceNode[];
 }
 

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { nodeClient } from '../../src/adapters/http/node-client.ts';
 import { openCredentials } from '../../src/adapters/pki/credentials.ts';
 import type { DevCellProcess } from '../support/cli.ts';
-import { CLI, ended, runCli, startCli, startDevCell, testFolder } from '../support/cli.ts';
+import { CLI, ONE_OF_EACH, ended, runCli, startCli, startDevCell, testFolder } from '../support/cli.ts';
 
 /** What people meet every day, on one small cell of real processes (issue 28). */
 const folder = testFolder();
@@ -16,12 +16,9 @@ let cell: DevCellProcess;
 
 beforeAll(async () => {
   cell = await startDevCell(folder.path, [
-    '--hosts',
-    '1',
+    ...ONE_OF_EACH,
     '--monitors',
     '2',
-    '--arbiters',
-    '1',
     '--schedulers',
     'service,batch',
   ]);

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { HostListAnswer, JobStatus } from '../../src/wire/api/monitor-api.ts';
 import type { DevCellProcess } from '../support/cli.ts';
-import { runCli, startDevCell, testFolder } from '../support/cli.ts';
+import { ONE_OF_EACH, runCli, startDevCell, testFolder } from '../support/cli.ts';
 
 const folder = testFolder();
 let cell: DevCellProcess;
@@ -20,16 +20,7 @@ async function submit(job: { readonly name: string; readonly [field: string]: un
 }
 
 beforeAll(async () => {
-  cell = await startDevCell(folder.path, [
-    '--hosts',
-    '2',
-    '--monitors',
-    '1',
-    '--arbiters',
-    '1',
-    '--schedulers',
-    'service,batch',
-  ]);
+  cell = await startDevCell(folder.path, [...ONE_OF_EACH, '--hosts', '2', '--schedulers', 'service,batch']);
 });
 afterAll(async () => {
   expect((await cell.stop()).code).toBe(0);

@@ -12,7 +12,7 @@ import {
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { DevCellProcess } from '../support/cli.ts';
-import { runCli, startDevCell, testFolder } from '../support/cli.ts';
+import { ONE_OF_EACH, runCli, startDevCell, testFolder } from '../support/cli.ts';
 
 const folder = testFolder();
 let cell: DevCellProcess;
@@ -21,12 +21,9 @@ const moorage = (args: readonly string[], input = '') => runCli(args, { cwd: fol
 
 beforeAll(async () => {
   cell = await startDevCell(folder.path, [
-    '--hosts',
-    '1',
+    ...ONE_OF_EACH,
     '--monitors',
     '2',
-    '--arbiters',
-    '1',
     '--schedulers',
     'service,batch',
   ]);

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { HostListAnswer, JobStatus } from '../../src/wire/api/monitor-api.ts';
 import type { CliProcess, DevCellProcess } from '../support/cli.ts';
-import { issueFor, runCli, startCli, startDevCell, testFolder } from '../support/cli.ts';
+import { ONE_OF_EACH, issueFor, runCli, startCli, startDevCell, testFolder } from '../support/cli.ts';
 
 const folder = testFolder();
 const HOSTS = 6;
@@ -19,12 +19,9 @@ const statusOf = (job: string): Promise<JobStatus> => answer<JobStatus>('status'
 
 beforeAll(async () => {
   cell = await startDevCell(folder.path, [
+    ...ONE_OF_EACH,
     '--hosts',
     String(HOSTS),
-    '--monitors',
-    '1',
-    '--arbiters',
-    '1',
     '--schedulers',
     'service,batch',
   ]);

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { CellStatus } from '../../src/wire/api/cell-api.ts';
 import type { DevCellProcess } from '../support/cli.ts';
-import { runCli, startDevCell, testFolder } from '../support/cli.ts';
+import { ONE_OF_EACH, runCli, startDevCell, testFolder } from '../support/cli.ts';
 
 const folder = testFolder();
 let cell: DevCellProcess;
@@ -12,16 +12,7 @@ const moorage = (...args: readonly string[]) => runCli(args, { cwd: folder.path 
 const shared = async () => (JSON.parse((await moorage('status', '-o', 'json')).stdout) as CellStatus).shared;
 
 beforeAll(async () => {
-  cell = await startDevCell(folder.path, [
-    '--hosts',
-    '2',
-    '--monitors',
-    '1',
-    '--arbiters',
-    '1',
-    '--schedulers',
-    'batch',
-  ]);
+  cell = await startDevCell(folder.path, [...ONE_OF_EACH, '--hosts', '2']);
 });
 afterAll(async () => {
   expect((await cell.stop()).code).toBe(0);

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { JobStatus } from '../../src/wire/api/monitor-api.ts';
 import type { DevCellProcess } from '../support/cli.ts';
-import { runCli, startDevCell, testFolder } from '../support/cli.ts';
+import { ONE_OF_EACH, runCli, startDevCell, testFolder } from '../support/cli.ts';
 
 const folder = testFolder();
 const COUNT = 3;
@@ -14,16 +14,7 @@ const status = async (): Promise<JobStatus> =>
   JSON.parse((await moorage('status', 'web', '-o', 'json')).stdout) as JobStatus;
 
 beforeAll(async () => {
-  cell = await startDevCell(folder.path, [
-    '--hosts',
-    '2',
-    '--monitors',
-    '1',
-    '--arbiters',
-    '1',
-    '--schedulers',
-    'service',
-  ]);
+  cell = await startDevCell(folder.path, [...ONE_OF_EACH, '--hosts', '2', '--schedulers', 'service']);
 });
 afterAll(async () => {
   expect((await cell.stop()).code).toBe(0);

@@ -12,6 +12,7 @@ import { servedRoutes } from '../support/rights-table.ts';
 
 /** `npm run soak -- fuzz` sends 100,000. */
 const INPUTS = Number(process.env['MOORAGE_FUZZ_INPUTS'] ?? 600);
+/** Another one each time; the test's title tells it. */
 const SEED = Number(process.env['MOORAGE_FUZZ_SEED'] ?? Date.now() % 1_000_000);
 const ROUTES = servedRoutes();
 const PER_ROUTE = Math.ceil(INPUTS / ROUTES.length);
