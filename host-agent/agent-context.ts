@@ -30,6 +30,8 @@ export interface AgentSettings extends Omit<TaskSettings, 'stateId'> {
   readonly leaseRestMs: number;
   /** Users for tasks; absent: a range that follows from the state folder's id. */
   readonly taskUids?: UserRange;
+  /** Ids for user namespaces of tasks; absent: as `taskUids`. */
+  readonly taskIds?: UserRange;
   /** The compiled shim, when this agent may give tasks users of their own. */
   readonly shim?: string;
   /** The shim can make a filter of system calls. Default false. */

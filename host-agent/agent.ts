@@ -19,7 +19,7 @@
  * - `recovery/`: how an agent finds its tasks after a crash
  * - `leaks/`: what is left of tasks that are gone
  */
-import type { Host } from '../src/core/host/host.ts';
+import type { Host, PortRange } from '../src/core/host/host.ts';
 import { LEAKING } from '../src/core/host/host.ts';
 import type { AllocationReport } from '../src/core/host/report.ts';
 import type { Digest, OpenSecret, TicketVerifier } from '../src/ports/crypto.ts';
@@ -47,7 +47,7 @@ import { MemoryGuard } from './pressure/pressure.ts';
 import { Leases } from './leases/leases.ts';
 import { Semaphore } from '../src/runtime/wait/semaphore.ts';
 import type { UserRange } from './leases/task-users.ts';
-import { ownRange } from './leases/task-users.ts';
+import { IDS_EACH, ownIds, ownRange } from './leases/task-users.ts';
 import { Orphans } from './recovery/orphans.ts';
 import type { AgentPorts } from './ports.ts';
 import { PRESSURE, pressureAttributes, pressureOf } from './pressure/memory-pressure.ts';
@@ -102,7 +102,9 @@ export class HostAgent {
     const feed = new ReportFeed(opened.host.id, opened.host.incarnation);
     const { addresses, leaseRestMs: restMs } = settings;
     const users = ports.tools.isolation.user ? opened.users : null;
-    const leases = new Leases(ports, { addresses, restMs, users, portRange: () => this.#host.portRange });
+    const ids = ports.tools.isolation.ids ? opened.ids : null;
+    const portRange = (): PortRange => this.#host.portRange;
+    const leases = new Leases(ports, { addresses, restMs, users, ids, portRange });
     const freePorts = (run: AllocationRun): void => {
       leases
         .release(run.allocation, run.spec)
@@ -160,20 +162,24 @@ export class HostAgent {
         filters = false,
         gpuNodes = [],
       } = settings;
-      const users = settings.taskUids ?? ownRange(crypto.digest(stateId));
-      const own = { shim, uid: users.first, filters, gpuNodes, ...(ociRuntimes && { ociRuntimes }) };
+      const folderDigest = crypto.digest(stateId);
+      const { taskUids: users = ownRange(folderDigest), taskIds: ids = ownIds(folderDigest) } = settings;
+      const firsts = { uid: users.first, ids: { first: ids.first, count: IDS_EACH } };
+      const own = { shim, ...firsts, filters, gpuNodes, ...(ociRuntimes && { ociRuntimes }) };
       const { openSecret = null } = crypto;
       const options = { owner, cgroupParent, artifactBytesMax, openSecret, ...own };
       const tools = await TaskTools.open(plain, options);
       const ports: TaskPorts = { ...plain, tools, checkSemaphore: new Semaphore(CHECKS_AT_ONCE_MAX) };
-      const network = await networkRules(plain, { stateId, users, isolation: tools.isolation });
+      const network = await networkRules(plain, {
+        ...{ stateId, users: [users, ids], isolation: tools.isolation },
+      });
       const pressed = pressureAttributes(await pressureOf(plain.cgroups));
       const allowed = policyAttributes(settings.allow, tools.isolation);
       const attributes = { ...tools.attributes, ...pressed, ...facts.attributes, ...allowed };
       if (plain.cgroups !== undefined) Object.assign(attributes, networkAttribute(network));
       const host: Host = { ...facts, attributes, bootId: ports.processes.bootId, incarnation };
       const agent = new HostAgent(ports, crypto, settings, {
-        ...{ stateId, disk, journal, host, release, users, network },
+        ...{ stateId, disk, journal, host, release, users, ids, network },
       });
       await disk.look();
       await agent.#context.leases.open();
@@ -385,6 +391,7 @@ interface Opened {
   readonly journal: Journal;
   readonly host: Host;
   readonly users: UserRange;
+  readonly ids: UserRange;
   readonly network: NetworkRules | null;
   readonly release: () => Promise<void>;
 }

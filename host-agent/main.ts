@@ -96,6 +96,8 @@ export interface AgentOptions {
   readonly ociRuntime?: OciRuntimeName;
   /** User ids for tasks, one for each allocation, that nobody else on this machine has. Default: a range far up. */
   readonly taskUids?: UserRange;
+  /** As `taskUids`, for tasks that begin as root: 65,536 for each allocation. */
+  readonly taskIds?: UserRange;
   /** What tasks may ask beyond being strangers here. Default: what all hosts allow. */
   readonly allow?: readonly Allowance[];
   readonly settings?: Partial<AgentSettings>;
@@ -348,13 +350,14 @@ function settingsOf(options: AgentOptions, shim: string | null): AgentSettings {
     return value === undefined ? [] : [[name, value] as const];
   });
   const hostEnv = { ...AGENT_SETTINGS.hostEnv, ...Object.fromEntries(ours) };
-  const { cgroupParent, ociRuntime, addresses = [], taskUids, allow } = options;
+  const { cgroupParent, ociRuntime, addresses = [], taskUids, taskIds, allow } = options;
   return {
     ...AGENT_SETTINGS,
     ...{ hostEnv, addresses },
     ...(cgroupParent === undefined ? {} : { cgroupParent }),
     ...(ociRuntime === undefined ? {} : { ociRuntimes: [ociRuntime] }),
     ...(taskUids === undefined ? {} : { taskUids }),
+    ...(taskIds === undefined ? {} : { taskIds }),
     ...(allow === undefined ? {} : { allow }),
     ...(shim === null ? {} : { shim }),
     ...options.settings,

@@ -197,5 +197,5 @@ export async function adoptHost(
     const issued = await authority.issueFor({ role, id }, { nowMs, ttlMs, publicKey, hosts: [address] });
     bundles.push((await authority.bundle(issued, { pinnedKeys, etcd: [...etcd] })).text);
   }
-  await bare.adopt({ bundles, allow: ['host-network', 'system'], arbiterSecret });
+  await bare.adopt({ bundles, allow: ['host-network', 'root', 'system'], arbiterSecret });
 }

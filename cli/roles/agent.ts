@@ -2,6 +2,7 @@ import { resolve } from 'node:path';
 import type { OciRuntimeName } from '../../host-agent/drivers/oci-runtime.ts';
 import { OCI_RUNTIMES } from '../../host-agent/drivers/oci-runtime.ts';
 import type { UserRange } from '../../host-agent/leases/task-users.ts';
+import { IDS_EACH } from '../../host-agent/leases/task-users.ts';
 import type { AgentOptions } from '../../host-agent/main.ts';
 import { runAgent, verifierOf } from '../../host-agent/main.ts';
 import { pinoLog } from '../../src/adapters/telemetry/telemetry.ts';
@@ -44,6 +45,7 @@ export interface AgentFlags extends RoleFlags, AmountFlags {
   readonly ociRuntime?: string;
   readonly artifactSource: readonly string[];
   readonly taskUids?: string;
+  readonly taskIds?: string;
   readonly allow: readonly string[];
   readonly stopTasksOnExit?: boolean;
   readonly bare?: boolean;
@@ -77,7 +79,8 @@ export async function serveAgent(context: Context, written: AgentFlags): Promise
     ...(flags.artifactSource.length === 0 ? {} : { artifactSources: flags.artifactSource }),
     ...(flags.cgroupParent === undefined ? {} : { cgroupParent: readGroup(flags.cgroupParent) }),
     ...(flags.ociRuntime === undefined ? {} : { ociRuntime: readRuntime(flags.ociRuntime) }),
-    ...(flags.taskUids === undefined ? {} : { taskUids: readUids(flags.taskUids) }),
+    ...(flags.taskUids === undefined ? {} : { taskUids: readUids('--task-uids', flags.taskUids) }),
+    ...(flags.taskIds === undefined ? {} : { taskIds: readIds(flags.taskIds) }),
     ...(flags.allow.length === 0 ? {} : { allow: readAllowances(flags.allow) }),
     stopTasksOnExit: flags.stopTasksOnExit ?? false,
   };
@@ -143,14 +146,24 @@ function readGroup(text: string): string {
 /** Of the system's own users, below, none may be a task's; the largest number means "no change" to the kernel. */
 const [UID_MIN, UID_MAX] = [1_000, 4_294_967_294];
 
-function readUids(text: string): UserRange {
+function readUids(flag: string, text: string): UserRange {
   const parts = /^(\d{1,10})-(\d{1,10})$/.exec(text);
   const [first, last] = [Number(parts?.[1]), Number(parts?.[2])];
   if (parts !== null && first >= UID_MIN && last <= UID_MAX && first <= last)
     return { first, count: last - first + 1 };
   throw usageError(
-    `--task-uids ${text}: write them as FIRST-LAST, from ${String(UID_MIN)} to ${String(UID_MAX)}`,
-    '--task-uids 1900000000-1900016383',
+    `${flag} ${text}: write them as FIRST-LAST, from ${String(UID_MIN)} to ${String(UID_MAX)}`,
+    `${flag} 1900000000-1900016383`,
+  );
+}
+
+/** Each allocation gets so many, whole. */
+function readIds(text: string): UserRange {
+  const range = readUids('--task-ids', text);
+  if (range.count >= IDS_EACH) return range;
+  throw usageError(
+    `--task-ids ${text}: an allocation gets ${String(IDS_EACH)} of them, and these are ${String(range.count)}`,
+    '--task-ids 2200000000-2208388607',
   );
 }
 

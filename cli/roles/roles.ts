@@ -67,6 +67,10 @@ export function addRoleVerbs(program: Command, { run }: ProgramInput): void {
       '--task-uids <first-last>',
       'users of this host for tasks, one for each allocation (default: a range far up)',
     )
+    .option(
+      '--task-ids <first-last>',
+      'ids of this host for tasks with "user: root", 65,536 for each allocation (default: a range far up)',
+    )
     .option('--allow <what>', 'what tasks may ask beyond being strangers; may be repeated', collect, [])
     .option('--bare', 'wait until "moorage bootstrap" makes this machine a host; prints the token for it')
     .option('--stop-tasks-on-exit', 'tasks end with the agent; without it they run on')

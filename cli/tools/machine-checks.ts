@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
-import { accessSync, constants, existsSync } from 'node:fs';
+import { accessSync, constants, existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
-import { release } from 'node:os';
+import { release, tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { findEtcd, NoEtcdError } from '../../src/adapters/etcd/server/find-etcd.ts';
@@ -31,6 +31,8 @@ const FILES_MIN = 4096;
 const SKEW_MAX_MS = 1_000;
 const ASK_MS = 2_000;
 const PROBE_MS = 10_000;
+/** The first of ids that nobody has, and how many. */
+const TRIED_IDS = ['4294836224', '65536'];
 
 /** In the order in which a newcomer needs them. */
 export async function machineChecks(context: Context): Promise<readonly Check[]> {
@@ -44,6 +46,7 @@ export async function machineChecks(context: Context): Promise<readonly Check[]>
     rightsCheck(process.getuid?.() ?? -1, openFilesLimit()),
     await cgroupCheck(),
     shimCheck(),
+    await rootCheck(),
     await sandboxCheck(),
     ociCheck(context.terminal.env.PATH ?? ''),
   ];
@@ -190,11 +193,41 @@ function isWritable(path: string): boolean {
   }
 }
 
-function shimCheck(): Check {
+function compiledShim(): string | undefined {
   const native = ['../../host-agent/native/moorage-shim', '../../dist/host-agent/native/moorage-shim'];
-  const path = native
-    .map((one) => fileURLToPath(new URL(one, import.meta.url)))
-    .find((one) => existsSync(one));
+  return native.map((one) => fileURLToPath(new URL(one, import.meta.url))).find((one) => existsSync(one));
+}
+
+/** Tries with the shim what a task with `user: root` is given. */
+async function rootCheck(): Promise<Check> {
+  const name = 'user: root';
+  const shim = compiledShim();
+  if (shim === undefined || process.getuid?.() !== 0)
+    return {
+      ...{ name, state: 'weak', detail: 'no task begins as root: that takes an agent that is root' },
+      remedy: 'run agents as root, with the compiled shim (docs/task-drivers.md)',
+    };
+  const folder = mkdtempSync(join(tmpdir(), 'moorage-doctor-'));
+  try {
+    for (const part of ['image', 'layer']) mkdirSync(join(folder, part));
+    const why = await new Promise<string | null>((resolve) => {
+      execFile(shim, ['--try-ids', folder, ...TRIED_IDS], { timeout: PROBE_MS }, (error, out, err) =>
+        resolve(error === null ? null : `${out}${err}`.trim()),
+      );
+    });
+    if (why === null) return { name, state: 'ok', detail: 'user namespaces, mounts with other ids' };
+    return {
+      ...{ name, state: 'weak', detail: `no task begins as root: ${why}` },
+      remedy:
+        'Linux 5.19 or later, with user namespaces and overlayfs, and a disk whose mounts can have other ids',
+    };
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+function shimCheck(): Check {
+  const path = compiledShim();
   if (path !== undefined) return { name: 'shim', state: 'ok', detail: 'compiled' };
   return {
     name: 'shim',

@@ -26,6 +26,7 @@ import { deadlineOf, lingerMs, shimDeadlines, STOP_REASON_OF } from './deadlines
 import type { Ending } from './outcome.ts';
 import { endingOf, failureOf, mainsOf } from './outcome.ts';
 import type { TaskPorts } from '../drivers/drivers.ts';
+import { ownedOf } from '../drivers/task-driver.ts';
 import { readRecord } from '../state/records.ts';
 import type { ShimDeadlines, TaskSettings } from '../tasks/tasks.ts';
 import { TaskRun } from '../tasks/tasks.ts';
@@ -89,8 +90,8 @@ export class AllocationRun {
     this.#stopReason = new FirstStopReason(ports, this.#folder());
     const deadlines = (): ShimDeadlines =>
       shimDeadlines(spec.launch, startedAtMsOf(this.tasks), host.contact, ports.clock);
-    const { allocation, addresses = [], uid, sealed } = spec;
-    const own = { ...(uid === undefined ? {} : { uid }), ...(sealed === undefined ? {} : { sealed }) };
+    const { allocation, addresses = [] } = spec;
+    const own = ownedOf(spec);
     const onHealth = (): void => this.wake();
     const order = { allocation, policy: spec.launch.restart, addresses, deadlines, onHealth, ...own };
     this.tasks = Object.values(spec.launch.tasks).map(
@@ -352,6 +353,8 @@ export class AllocationRun {
       if (!(await endCommands(this.#ports, name))) return;
       if (!(await this.#ports.tools.cleanup(name))) return;
     }
+    const { uid, ids } = this.spec;
+    if (uid !== undefined && ids !== undefined && !(await this.#ports.tools.takeBack(this.id, uid))) return;
     if (await this.#isListenedTo()) return;
     await this.#ports.disk.publish(`${this.#folder()}/released`, '');
     this.#released = true;

@@ -7,9 +7,11 @@
  * - `sandbox.ts`: bubblewrap around it, `proc-masks.ts` what of /proc it covers; `toolbox.ts` finds the programs of the host
  * - `oci.ts`: a container of an unpacked image (`images.ts`), by crun or runc (`oci-runtime.ts`); `oci-bundle.ts` writes the
  *   bundle, `oci-config.ts` its configuration, `denied-calls.ts` the system calls that it refuses
+ * - `user-namespaces.ts`: in either of these a task may begin as root of a user namespace, and change its user
  */
 import { KEEPS_SECRETS } from '../../src/core/host/attributes.ts';
 import type { Task, TaskDriverName } from '../../src/core/cell/job.ts';
+import type { IdRange } from '../../src/core/host/shim.ts';
 import { CgroupError } from '../../src/ports/cgroups.ts';
 import type { OpenSecret } from '../../src/ports/crypto.ts';
 import type { Semaphore } from '../../src/runtime/wait/semaphore.ts';
@@ -34,6 +36,7 @@ import { TaskFiles } from './task-files.ts';
 import { TaskSecrets } from './task-secrets.ts';
 import { devicesOf, inGroups, limitsOf } from './task-limits.ts';
 import { unpackedFiles } from './unpacked.ts';
+import { takeBackFiles } from './user-namespaces.ts';
 
 /** The world as a task of this host sees it. */
 export interface TaskPorts extends AgentPorts {
@@ -57,8 +60,10 @@ export interface ToolsOptions {
   readonly ociRuntimes?: readonly OciRuntimeName[];
   /** The compiled shim, of an agent that may give tasks users of their own; null: it may not. */
   readonly shim: string | null;
-  /** One of these users. */
+  /** One of the host's users for tasks. */
   readonly uid: number;
+  /** What an allocation gets of its ids for user namespaces. */
+  readonly ids: IdRange;
   /** Nodes of each GPU of the host, in their order. */
   readonly gpuNodes: readonly (readonly DeviceNode[])[];
   /** The shim can make a filter of system calls. */
@@ -75,7 +80,7 @@ interface FoundDrivers {
   readonly missing: Map<TaskDriverName, string>;
 }
 
-interface Parts {
+interface Parts extends Pick<AgentPorts, 'commands' | 'disk'> {
   readonly isolation: Isolation;
   readonly limits: LimitsDriver;
   readonly found: FoundDrivers;
@@ -113,7 +118,7 @@ export class TaskTools {
         : new ArtifactCache(ports, ports.artifacts, options.artifactBytesMax);
     await cache?.open();
     const found: FoundDrivers = { drivers: new Map(), missing: new Map() };
-    const isolation = await tryIsolation(ports, options.shim, options.uid);
+    const isolation = await tryIsolation(ports, options.shim, options);
     const secrets = openSecrets(ports, options.openSecret, isolation);
     const files = await openDrivers({ ports, cache, options, isolation, secrets }, found);
     for (const [driver, why] of found.missing)
@@ -131,7 +136,14 @@ export class TaskTools {
       Object.assign(attributes, isolationAttributes(isolation));
     }
     if (secrets !== null) attributes[KEEPS_SECRETS] = 'memory';
-    return new TaskTools({ isolation, limits, found, cache, files, secrets, gpuNodes }, attributes);
+    const { commands } = ports;
+    return new TaskTools(
+      {
+        ...{ isolation, limits, found, cache, files, secrets, gpuNodes, disk },
+        ...(commands === undefined ? {} : { commands }),
+      },
+      attributes,
+    );
   }
 
   /** Ends what is under way for tasks that have not begun. Tasks run on. */
@@ -200,6 +212,12 @@ export class TaskTools {
     clean.push((await this.#parts.secrets?.remove(attempt)) ?? true);
     // What a driver could not take away may still need its groups.
     return clean.every(Boolean) && (await this.limits.destroy(attempt));
+  }
+
+  /** What the tasks of an allocation left as users of its range becomes its user's. @returns false while it is not done */
+  async takeBack(allocation: string, uid: number): Promise<boolean> {
+    const { commands, disk } = this.#parts;
+    return commands === undefined || takeBackFiles({ commands, disk }, allocation, uid);
   }
 
   /** Attempts of which something is left on this machine, whether they are known or not. */
@@ -273,6 +291,7 @@ async function openDrivers(
   if (typeof sandbox === 'string') found.missing.set('sandbox', sandbox);
   else found.drivers.set('sandbox', sandbox);
   if (typeof runtime === 'string') found.missing.set('oci', runtime);
-  else found.drivers.set('oci', new OciDriver({ commands, disk, files, images, runtime, secrets }));
+  else
+    found.drivers.set('oci', new OciDriver({ commands, disk, files, images, runtime, secrets, isolation }));
   return files;
 }

@@ -1,3 +1,4 @@
+import type { IdRange } from '../../src/core/host/shim.ts';
 import type { ShimLaunch } from '../../src/wire/host-files/shim-launch.ts';
 import type { AgentPorts } from '../ports.ts';
 import type { AttemptOrder } from './task-driver.ts';
@@ -9,9 +10,11 @@ export interface Isolation {
   readonly user: boolean;
   /** And sees no other's files and processes. */
   readonly view: boolean;
+  /** A task may be root of a user namespace, and of its image's files there. */
+  readonly ids: boolean;
 }
 
-export const NO_ISOLATION: Isolation = { user: false, view: false };
+export const NO_ISOLATION: Isolation = { user: false, view: false, ids: false };
 
 /** One run of a small program. */
 const TRY_MS = 10_000;
@@ -20,9 +23,13 @@ const TRIAL = 'trial/own';
 /**
  * Tries with the shim what tasks would be given. What cannot be had is logged, with the reason.
  * @param shim the compiled one; null: this agent has none, or is not root
- * @param uid one of the host's users for tasks
+ * @param uid one of the host's users for tasks @param ids one of its ranges of them
  */
-export async function tryIsolation(ports: AgentPorts, shim: string | null, uid: number): Promise<Isolation> {
+export async function tryIsolation(
+  ports: AgentPorts,
+  shim: string | null,
+  { uid, ids }: { readonly uid: number; readonly ids: IdRange },
+): Promise<Isolation> {
   const { commands, disk, log } = ports;
   if (commands === undefined) return NO_ISOLATION;
   if (shim === null) {
@@ -32,33 +39,40 @@ export async function tryIsolation(ports: AgentPorts, shim: string | null, uid: 
     );
     return NO_ISOLATION;
   }
-  const attempt = async (...more: string[]): Promise<string | null> => {
-    await disk.makeFolder(TRIAL);
-    const { code, out, err } = await commands.run(
-      [shim, '--try', disk.absolute(TRIAL), String(uid), ...more],
-      TRY_MS,
-    );
+  /** @returns why it did not work */
+  const attempt = async (...words: string[]): Promise<string | null> => {
+    const { code, out, err } = await commands.run([shim, ...words], TRY_MS);
     return code === 0 ? null : `${out}${err}`.trim();
   };
   try {
-    const view = await attempt('view');
-    if (view === null) return { user: true, view: true };
-    log.warn(
-      { why: view },
-      'tasks see the files and processes of this host: they cannot have a view of their own',
-    );
-    const user = await attempt();
-    if (user === null) return { user: true, view: false };
-    log.warn({ why: user }, 'tasks run as the user of this agent, and see its files');
-    return NO_ISOLATION;
+    for (const folder of [TRIAL, `${TRIAL}/image`, `${TRIAL}/layer`]) await disk.makeFolder(folder);
+    const folder = disk.absolute(TRIAL);
+    const view = await attempt('--try', folder, String(uid), 'view');
+    if (view !== null) {
+      log.warn(
+        { why: view },
+        'tasks see the files and processes of this host: they cannot have a view of their own',
+      );
+      const user = await attempt('--try', folder, String(uid));
+      if (user === null) return { user: true, view: false, ids: false };
+      log.warn({ why: user }, 'tasks run as the user of this agent, and see its files');
+      return NO_ISOLATION;
+    }
+    const root = await attempt('--try-ids', folder, String(ids.first), String(ids.count));
+    if (root !== null) log.warn({ why: root }, 'no task can begin as root of a user namespace (user: root)');
+    return { user: true, view: true, ids: root === null };
   } finally {
     await disk.remove('trial');
   }
 }
 
 /** For constraints: `isolation.user == own`, `isolation.view == own`. */
-export function isolationAttributes({ user, view }: Isolation): Record<string, string> {
-  return { 'isolation.user': user ? 'own' : 'none', 'isolation.view': view ? 'own' : 'none' };
+export function isolationAttributes({ user, view, ids }: Isolation): Record<string, string> {
+  return {
+    'isolation.user': user ? 'own' : 'none',
+    'isolation.view': view ? 'own' : 'none',
+    'isolation.userns': ids ? 'own' : 'none',
+  };
 }
 
 /**

@@ -14,6 +14,8 @@ export interface BundlePlaces {
   readonly facts: ImageFacts;
   readonly cgroupsPath: string | null;
   readonly rootless: Container['rootless'];
+  /** Of its user namespace; null: it has none. */
+  readonly ids: Container['ids'];
   /** Absolute path of its secrets' folder; null: it has none. */
   readonly secrets: string | null;
   pathOf(artifact: Artifact): string;
@@ -25,9 +27,9 @@ const HOST_NAME_MAX = 63;
 /** The container of one attempt at a task. */
 export function containerOf(order: AttemptOrder, launch: ShimLaunch, places: BundlePlaces): Container {
   const { task, allocation } = order;
-  const { facts, root, cgroupsPath, rootless } = places;
+  const { facts, root, cgroupsPath, rootless, ids } = places;
   return {
-    ...{ root, cgroupsPath, rootless },
+    ...{ root, cgroupsPath, rootless, ids },
     args: launch.command,
     env: {
       ...launch.env,
@@ -38,7 +40,7 @@ export function containerOf(order: AttemptOrder, launch: ShimLaunch, places: Bun
       HOME: WORK,
     },
     cwd: facts.workingFolder,
-    user: { uid: facts.uid, gid: facts.gid },
+    user: ids === null ? { uid: facts.uid, gid: facts.gid } : { uid: 0, gid: 0 },
     hostname: allocation.id.slice(0, HOST_NAME_MAX),
     network: task.network ?? 'none',
     mounts: ownMounts(order, places),

@@ -1,6 +1,8 @@
+import type { IdRange } from '../../src/core/host/shim.ts';
 import type { DeviceNode } from '../limits/limits.ts';
 import { DENIED_CALLS, seccompOf } from './denied-calls.ts';
 import { MASKED_PATHS, READ_ONLY_PATHS } from './proc-masks.ts';
+import { ROOT_CAPABILITIES } from './user-namespaces.ts';
 
 /** What one container is to be; paths are absolute ones of the host. */
 export interface Container {
@@ -17,18 +19,24 @@ export interface Container {
   readonly cgroupsPath: string | null;
   /** Whose container it is, when the runtime does not run as root: inside, that user is root. */
   readonly rootless: { readonly uid: number; readonly gid: number } | null;
+  /** Of its user namespace, in which it has rights of a root, and its root is its own to change; null: it has none. */
+  readonly ids: IdRange | null;
 }
 
 /**
- * `config.json` of a bundle. The host's policy, and no part of it the job's: no capability, no new privileges, no system
- * call that leads out, a root that is read-only, and namespaces for all but, if asked for, the network.
+ * `config.json` of a bundle. The host's policy, and no part of it the job's: no capability but those of a root in a user
+ * namespace, no new privileges, no system call that leads out, a root that is read-only or its own, and namespaces for all
+ * but, if asked for, the network.
  */
 export function configOf(container: Container): object {
-  const { network, rootless, cgroupsPath, user } = container;
+  const { network, rootless, cgroupsPath, user, ids } = container;
+  const capabilities = ids === null ? [] : ROOT_CAPABILITIES;
+  const mapping =
+    rootless === null ? ids && mapOf(ids) : { uid: only(rootless.uid), gid: only(rootless.gid) };
   const namespaces = [
     ...['pid', 'ipc', 'uts', 'mount'],
     ...(network === 'none' ? ['network'] : []),
-    ...(rootless === null ? [] : ['user']),
+    ...(mapping === null ? [] : ['user']),
   ];
   return {
     ociVersion: '1.0.2',
@@ -38,14 +46,17 @@ export function configOf(container: Container): object {
       args: container.args,
       env: Object.entries(container.env).map(([name, value]) => `${name}=${value}`),
       cwd: container.cwd,
-      capabilities: { bounding: [], effective: [], permitted: [], inheritable: [], ambient: [] },
+      capabilities: {
+        ...{ bounding: capabilities, effective: capabilities, permitted: capabilities },
+        ...{ inheritable: [], ambient: [] },
+      },
       noNewPrivileges: true,
     },
-    root: { path: container.root, readonly: true },
+    root: { path: container.root, readonly: ids === null },
     hostname: container.hostname,
     mounts: [
       ...SYSTEM_MOUNTS,
-      sysMount(network === 'host' && rootless !== null),
+      sysMount(network === 'host' && mapping !== null),
       ...networkMounts(network),
       ...container.mounts,
     ],
@@ -55,7 +66,7 @@ export function configOf(container: Container): object {
         ? {}
         : { cgroupsPath, resources: { devices: deviceRules(container.devices) } }),
       devices: container.devices.map((device) => ({ ...device, fileMode: DEVICE_MODE, uid: 0, gid: 0 })),
-      ...(rootless === null ? {} : { uidMappings: only(rootless.uid), gidMappings: only(rootless.gid) }),
+      ...(mapping === null ? {} : { uidMappings: mapping.uid, gidMappings: mapping.gid }),
       namespaces: namespaces.map((type) => ({ type })),
       seccomp: seccompOf(DENIED_CALLS),
       maskedPaths: MASKED_PATHS,
@@ -75,6 +86,14 @@ function deviceRules(devices: readonly DeviceNode[]): readonly object[] {
 /** More than one needs a helper program with rights of its own. */
 function only(hostID: number): readonly object[] {
   return [{ containerID: 0, hostID, size: 1 }];
+}
+
+function mapOf({ first, count }: IdRange): {
+  readonly uid: readonly object[];
+  readonly gid: readonly object[];
+} {
+  const all = [{ containerID: 0, hostID: first, size: count }];
+  return { uid: all, gid: all };
 }
 
 export const mountOf = (destination: string, type: string, source: string, ...options: string[]): object => ({

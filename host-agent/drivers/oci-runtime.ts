@@ -117,6 +117,7 @@ async function layOut(
     devices: [],
     cgroupsPath: name === 'runc' && rootless === null ? probeGroup : null,
     rootless,
+    ids: null,
   });
   await disk.publish(`${PROBE}/config.json`, JSON.stringify(config), { durable: false });
 }

@@ -1,9 +1,13 @@
 import type { Commands } from '../../src/ports/commands.ts';
 import type { Disk } from '../../src/ports/disk.ts';
+import type { IdRange } from '../../src/core/host/shim.ts';
 import type { ShimLaunch } from '../../src/wire/host-files/attempt-files.ts';
+import { parseAttemptName } from '../../src/wire/host-files/attempt-files.ts';
 import { workFolder } from '../../src/wire/host-files/host-files.ts';
 import { DENIED_CALLS } from './denied-calls.ts';
 import type { Images } from './images.ts';
+import type { Isolation } from './isolation.ts';
+
 import { containerOf } from './oci-bundle.ts';
 import { configOf } from './oci-config.ts';
 import type { OciRuntime } from './oci-runtime.ts';
@@ -13,11 +17,14 @@ import { PrepareError } from './task-driver.ts';
 import type { TaskFiles } from './task-files.ts';
 import type { TaskSecrets } from './task-secrets.ts';
 import { secretsFor } from './task-secrets.ts';
+import { idsFor } from './user-namespaces.ts';
 
 const DELETE_MS = 30_000;
 const CHOWN_MS = 10_000;
 /** What the containers are made from. */
 const BUNDLES = 'oci/bundles';
+/** In an allocation's folder, as the runtime sees it. */
+const ROOT = 'root';
 
 export interface OciParts {
   readonly commands: Commands;
@@ -27,6 +34,7 @@ export interface OciParts {
   readonly runtime: OciRuntime;
   /** null: this host keeps none. */
   readonly secrets: TaskSecrets | null;
+  readonly isolation: Isolation;
 }
 
 /**
@@ -53,28 +61,59 @@ export class OciDriver implements TaskDriver {
     await disk.remove(bundle);
     const work = disk.absolute(workFolder(order.allocation.id));
     const facts = await images.factsOf(image.sha256);
+    const ids = idsFor(order, this.#parts.isolation);
+    const folder = disk.absolute(`allocations/${order.allocation.id}`);
+    const secrets = await secretsFor(this.#parts.secrets, order, ids?.first ?? facts.uid);
     const container = containerOf(order, launch, {
-      root: images.rootOf(image.sha256),
-      facts,
-      secrets: await secretsFor(this.#parts.secrets, order, facts.uid),
-      work,
+      root: ids === null ? images.rootOf(image.sha256) : `${folder}/${ROOT}`,
+      ...{ facts, secrets, ids, work },
       pathOf: (artifact) => files.pathOf(artifact),
       // The shim puts crun into the task's groups, and what it makes stays there; runc insists on groups of its own.
       cgroupsPath: runtime.name === 'runc' ? (order.group ?? null) : null,
       rootless: runtime.rootless,
     });
     const { user, env, cwd } = container;
-    await this.#giveFolder(work, user);
+    if (ids === null) await this.#giveFolder(work, user);
     await disk.publish(`${bundle}/config.json`, JSON.stringify(configOf(container)), { durable: false });
     await disk.makeFolder(CONTAINERS);
     const pidFile = disk.absolute(`${bundle}/pid`);
     const { PATH = '', MOORAGE_ATTEMPT = '' } = launch.env;
     return {
       ...launch,
+      ...(ids === null ? {} : await this.#rootOf(order, ids, folder, secrets)),
       env: { PATH, MOORAGE_ATTEMPT },
       command: runtime.order('create', '--bundle', disk.absolute(bundle), '--pid-file', pidFile, attempt),
       adopt: { pidFile, start: runtime.order('start', attempt) },
       inside: { cwd, env, user, deny: DENIED_CALLS },
+    };
+  }
+
+  /**
+   * The runtime makes the user namespace, and does so in a sight of the machine in which its root can go the ways to what it
+   * mounts: the image's files as a root of its own, the folders that the runtime works in, and what the task is given.
+   */
+  async #rootOf(
+    { attempt, task, allocation }: AttemptOrder,
+    ids: IdRange,
+    folder: string,
+    secrets: string | null,
+  ): Promise<Partial<ShimLaunch>> {
+    const { disk, images, files } = this.#parts;
+    const layer = `allocations/${allocation.id}/layers/${attempt}`;
+    await disk.remove(layer);
+    await disk.makeFolder(layer);
+    const shown = [
+      ...[`${BUNDLES}/${attempt}`, CONTAINERS].map((path) => disk.absolute(path)),
+      ...Object.values(task.artifacts ?? {}).map((artifact) => files.pathOf(artifact)),
+      ...(secrets === null ? [] : [secrets]),
+    ];
+    const { sha256 = '' } = task.image ?? {};
+    return {
+      own: folder,
+      apart: true,
+      ids,
+      root: { image: images.rootOf(sha256), layer: disk.absolute(layer), at: `${folder}/${ROOT}` },
+      show: [...new Set(shown)].map((path) => ({ from: path, to: path })),
     };
   }
 
@@ -98,6 +137,8 @@ export class OciDriver implements TaskDriver {
       await commands.run(runtime.order('delete', '--force', attempt), DELETE_MS);
     if ((await disk.list(CONTAINERS)).includes(attempt)) return false;
     await disk.remove(`${BUNDLES}/${attempt}`);
+    const { allocation } = parseAttemptName(attempt) ?? {};
+    if (allocation !== undefined) await disk.remove(`allocations/${allocation}/layers/${attempt}`);
     return true;
   }
 

@@ -1,4 +1,5 @@
 import type { Task } from '../../src/core/cell/job.ts';
+import type { IdRange } from '../../src/core/host/shim.ts';
 import type { Commands } from '../../src/ports/commands.ts';
 import type { Disk } from '../../src/ports/disk.ts';
 import type { ShimLaunch } from '../../src/wire/host-files/attempt-files.ts';
@@ -13,6 +14,7 @@ import { SECRETS, SECRETS_ENV, secretsFor } from './task-secrets.ts';
 import type { TaskFiles } from './task-files.ts';
 import { artifactEnv, ARTIFACTS } from './task-files.ts';
 import { SYSTEM_FOLDERS } from './toolbox.ts';
+import { asRoot, idsFor, ROOT_CAPABILITIES } from './user-namespaces.ts';
 
 /** A probe is one start of `true`: milliseconds, unless the machine is overrun. */
 const PROBE_MS = 10_000;
@@ -83,8 +85,11 @@ export async function openSandbox(parts: SandboxParts): Promise<TaskDriver | str
     return `bubblewrap (bwrap) is not installed, or the kernel does not let it work: ${err.trim().slice(0, REASON_CHARS_MAX)}`;
   return {
     attributes: { 'driver.sandbox': 'bubblewrap' },
-    prepare: async (order, launch) =>
-      sandboxed(parts, order, launch, { covers, secrets: await secretsFor(parts.secrets, order, order.uid) }),
+    prepare: async (order, launch) => {
+      const ids = idsFor(order, isolation);
+      const secrets = await secretsFor(parts.secrets, order, ids?.first ?? order.uid);
+      return sandboxed(parts, order, launch, { covers, secrets, ids });
+    },
     cleanup: async () => true,
     scan: async () => [],
   };
@@ -106,17 +111,26 @@ async function coversOf(commands: Commands): Promise<readonly string[]> {
   });
 }
 
+interface SandboxPlaces {
+  readonly covers: readonly string[];
+  /** Absolute path of its secrets' folder; null: it has none. */
+  readonly secrets: string | null;
+  /** null: it has one user. */
+  readonly ids: IdRange | null;
+}
+
 /** A sandbox is nothing but the command that makes it, and ends with that. */
 function sandboxed(
   parts: SandboxParts,
   order: AttemptOrder,
   launch: ShimLaunch,
-  { covers, secrets }: { readonly covers: readonly string[]; readonly secrets: string | null },
+  { covers, secrets, ids }: SandboxPlaces,
 ): ShimLaunch {
   const { task, allocation } = order;
   const network = task.network ?? 'none';
   const folder = parts.disk.absolute(`allocations/${allocation.id}`);
-  const stranger = asStranger(launch, order, folder, parts.isolation);
+  const stranger =
+    ids === null ? asStranger(launch, order, folder, parts.isolation) : asRoot(launch, ids, folder);
   const artifacts = artifactsOf(task, parts.files, stranger.apart === true ? `${folder}/artifacts` : null);
   const show = [
     ...artifacts.map(({ path, seen }) => ({ from: path, to: seen })),
@@ -125,7 +139,8 @@ function sandboxed(
   return {
     ...stranger,
     command: [
-      ...['env', `--ignore-signal=${STOPS}`, 'bwrap', ...isolationFlags(network)],
+      ...['env', `--ignore-signal=${STOPS}`, 'bwrap'],
+      ...(ids === null ? isolationFlags(network) : rootFlags(network)),
       ...(parts.filters ? ['--seccomp', String(CALLS_FD)] : []),
       ...SYSTEM_FOLDERS.flatMap((path) => ['--ro-bind-try', path, path]),
       ...ETC.flatMap((name) => ['--ro-bind-try', `/etc/${name}`, `/etc/${name}`]),
@@ -135,7 +150,9 @@ function sandboxed(
       ...artifacts.flatMap(({ seen, name }) => ['--ro-bind', seen, `${ARTIFACTS}/${name}`]),
       ...(secrets === null ? [] : ['--ro-bind', secrets, SECRETS]),
       ...['--bind', `${folder}/work`, WORK, '--remount-ro', '/', '--chdir', WORK],
-      ...['--', 'env', `--default-signal=${STOPS}`, ...launch.command],
+      ...['--', 'env', `--default-signal=${STOPS}`],
+      ...(ids === null ? [] : ['setpriv', `--bounding-set=${BOUND}`, '--']),
+      ...launch.command,
     ],
     env: {
       ...{ ...launch.env, ...artifactEnv(task, ARTIFACTS), HOME: WORK },
@@ -162,6 +179,22 @@ function artifactsOf(
     const path = files.pathOf(artifact);
     return { name, path, seen: folder === null ? path : `${folder}/${name}` };
   });
+}
+
+/** Bubblewrap keeps the others from its command; so are they from commands inside. */
+const BOUND = [
+  '-all',
+  ...ROOT_CAPABILITIES.map((name) => `+${name.slice('CAP_'.length).toLowerCase()}`),
+].join(',');
+
+/** In a user namespace that the shim has made, of which it is root. */
+function rootFlags(network: 'host' | 'none'): readonly string[] {
+  return [
+    ...['--unshare-ipc', '--unshare-pid', '--unshare-uts', '--unshare-cgroup-try'],
+    ...(network === 'none' ? ['--unshare-net'] : []),
+    ...['--die-with-parent', '--cap-drop', 'ALL'],
+    ...ROOT_CAPABILITIES.flatMap((name) => ['--cap-add', name]),
+  ];
 }
 
 function isolationFlags(network: 'host' | 'none'): readonly string[] {

@@ -1,5 +1,6 @@
 import type { Allocation } from '../../src/core/cell/allocation.ts';
 import type { Task } from '../../src/core/cell/job.ts';
+import type { IdRange } from '../../src/core/host/shim.ts';
 import type { ShimLaunch } from '../../src/wire/host-files/attempt-files.ts';
 import type { DeviceNode } from '../limits/limits.ts';
 
@@ -10,12 +11,25 @@ export interface AttemptOrder {
   readonly task: Task;
   /** The allocation's own user; absent: its tasks run as the agent's. */
   readonly uid?: number;
+  /** Of its user namespace; absent: it has none. */
+  readonly ids?: IdRange;
   /** The secrets of its group by name, sealed to the hosts. */
   readonly sealed?: Readonly<Record<string, string>>;
   /** Nodes that it may open besides those that every program needs. */
   readonly devices?: readonly DeviceNode[];
   /** Of the attempt in each hierarchy of control groups, from its root; absent where there are none. */
   readonly group?: string;
+}
+
+/** What the allocation of an attempt has, and no other: of whatever else says it too. */
+export type Owned = Pick<AttemptOrder, 'uid' | 'ids' | 'sealed'>;
+
+export function ownedOf({ uid, ids, sealed }: Owned): Owned {
+  return {
+    ...(uid === undefined ? {} : { uid }),
+    ...(ids === undefined ? {} : { ids }),
+    ...(sealed === undefined ? {} : { sealed }),
+  };
 }
 
 /** How a kind of task is run: what the shim is to do for it, and what must be there before and gone after. */

@@ -12,6 +12,7 @@ type LeakKind =
   | 'lease'
   | 'address'
   | 'user'
+  | 'ids'
   | 'temporary'
   | 'event'
   | 'fetch';
@@ -32,12 +33,13 @@ const EVENTS = 'events';
 
 /** What is there, and should not be. */
 export async function findLeaks(context: AgentContext): Promise<readonly Leak[]> {
-  const [attempts, allocations, ports, addresses, users, temporaries, events] = [
+  const [attempts, allocations, ports, addresses, users, ids, temporaries, events] = [
     await context.ports.disk.list('attempts'),
     await context.ports.disk.list('allocations'),
     await context.leases.ports.all(),
     await context.leases.addresses.all(),
     (await context.leases.users?.store.all()) ?? new Map<string, string>(),
+    (await context.leases.ids?.store.all()) ?? new Map<string, string>(),
     (await context.ports.disk.list('')).filter((name) => name.startsWith(TEMPORARY)),
     // There for an instant, unless a shim died in it.
     (await context.ports.disk.list(EVENTS)).filter((name) => !name.startsWith('.')),
@@ -54,6 +56,7 @@ export async function findLeaks(context: AgentContext): Promise<readonly Leak[]>
     ...unheld(context, 'lease', ports),
     ...unheld(context, 'address', addresses),
     ...unheld(context, 'user', users),
+    ...unheld(context, 'ids', ids),
     ...temporaries.map((name): Leak => ({ kind: 'temporary', name })),
     ...events.map((name): Leak => ({ kind: 'event', name })),
     ...(await context.ports.tools.strayFiles()).map((name): Leak => ({ kind: 'fetch', name })),
@@ -148,6 +151,13 @@ export async function clean(context: AgentContext, { kind, name, stateId }: Leak
     case 'user':
       await lent.users?.free((await lent.users.store.holderOf(name)) ?? '', Number(name));
       return true;
+    case 'ids': {
+      const holder = (await lent.ids?.store.holderOf(name)) ?? '';
+      // Files of these ids may lie there.
+      if (!context.table.get(holder) && (await disk.list('allocations')).includes(holder)) return false;
+      await lent.ids?.free(holder, Number(name));
+      return true;
+    }
     case 'temporary':
       await disk.remove(name);
       return true;

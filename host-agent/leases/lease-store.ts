@@ -30,7 +30,11 @@ export class LeaseStore {
   readonly #resting = new Map<string, Rest>();
 
   /** @param kind folder of these leases @param restMs how long what is freed rests */
-  constructor(ports: Pick<AgentPorts, 'disk' | 'clock'>, kind: 'port' | 'address' | 'user', restMs: number) {
+  constructor(
+    ports: Pick<AgentPorts, 'disk' | 'clock'>,
+    kind: 'port' | 'address' | 'user' | 'ids',
+    restMs: number,
+  ) {
     this.#ports = ports;
     this.#room = `${FOLDER}/${kind}`;
     this.#rests = `${FOLDER}/rest-${kind}`;

@@ -1,15 +1,18 @@
 /**
  * What a host leases to its allocations. A start takes a lease here for its ports and addresses before it is accepted; the
  * allocation releases them when nothing of it is left. `lease-store.ts` keeps each lease on disk, so that it holds while
- * the allocation's own record cannot be read. `task-users.ts` gives each allocation a user id of the host's range.
+ * the allocation's own record cannot be read. `task-users.ts` gives each allocation a user id of the host's range, and one
+ * whose tasks begin as root a range of them that no user namespace of the machine has (`mapped-ids.ts`).
  */
 import type { Allocation } from '../../src/core/cell/allocation.ts';
 import type { PortRange } from '../../src/core/host/host.ts';
 import { ADDRESSES } from '../../src/core/cell/resources.ts';
 import type { AgentPorts } from '../ports.ts';
 import { LeaseStore } from './lease-store.ts';
+import type { IdRange } from '../../src/core/host/shim.ts';
+import { mappedIds } from './mapped-ids.ts';
 import type { UserRange } from './task-users.ts';
-import { TaskUsers } from './task-users.ts';
+import { IDS_EACH, TaskUsers } from './task-users.ts';
 
 /** Addresses that a refusal names: it goes into reasons that people read. */
 const NAMED_MAX = 4;
@@ -25,6 +28,8 @@ export interface Lent {
   readonly addresses?: readonly string[];
   /** Its user, and the group of the same number. Absent: tasks run as the agent's user. */
   readonly uid?: number;
+  /** Of its user namespace, and the groups of the same numbers. Absent: it has none. */
+  readonly ids?: IdRange;
 }
 
 export interface LeaseOptions {
@@ -34,10 +39,12 @@ export interface LeaseOptions {
   readonly restMs: number;
   /** Users for tasks; null: they run as the agent's. */
   readonly users: UserRange | null;
+  /** For user namespaces of tasks; null: they have none. */
+  readonly ids: UserRange | null;
   portRange(): PortRange;
 }
 
-type LeasePorts = Pick<AgentPorts, 'disk' | 'clock' | 'log' | 'metrics' | 'processes'>;
+type LeasePorts = Pick<AgentPorts, 'disk' | 'clock' | 'log' | 'metrics' | 'processes' | 'commands'>;
 
 /**
  * What this host lends to allocations, for as long as anything of them is left: ports, which schedulers choose, and
@@ -50,6 +57,8 @@ export class Leases {
   readonly addresses: LeaseStore;
   /** null: tasks run as the agent's user. */
   readonly users: TaskUsers | null;
+  /** null: no task begins as root. */
+  readonly ids: TaskUsers | null;
   /** Choosing looks first and takes then: one at a time. */
   #choosing: Promise<unknown> = Promise.resolve();
 
@@ -58,7 +67,16 @@ export class Leases {
     this.#options = options;
     this.ports = new LeaseStore(ports, 'port', options.restMs);
     this.addresses = new LeaseStore(ports, 'address', options.restMs);
-    this.users = options.users === null ? null : new TaskUsers(ports, options.users);
+    const { users, ids } = options;
+    const { commands } = ports;
+    this.users = users === null ? null : new TaskUsers(ports, { kind: 'user', range: users, each: 1 });
+    this.ids =
+      ids === null
+        ? null
+        : new TaskUsers(ports, {
+            ...{ kind: 'ids', range: ids, each: IDS_EACH },
+            ...(commands === undefined ? {} : { inUse: () => mappedIds(commands) }),
+          });
   }
 
   /** Takes over what an earlier agent lent. */
@@ -66,11 +84,15 @@ export class Leases {
     await this.ports.open();
     await this.addresses.open();
     await this.users?.open();
+    await this.ids?.open();
     await this.forgetRested();
   }
 
-  /** For a newcomer. @returns what it has now, or why it cannot be lent what it claims; then it has nothing of it */
-  async lease(allocation: Allocation): Promise<Lent | NotLeased> {
+  /**
+   * For a newcomer. @returns what it has now, or why it cannot be lent what it claims; then it has nothing of it
+   * @param asksIds its tasks begin as root of a user namespace
+   */
+  async lease(allocation: Allocation, asksIds = false): Promise<Lent | NotLeased> {
     const { id } = allocation;
     const names = portsOf(allocation);
     const user = userOf(allocation);
@@ -80,20 +102,33 @@ export class Leases {
     if (taken !== null)
       return { what: 'port', why: `port ${taken.name} of this host still belongs to ${taken.holder}` };
     const addresses = await this.#lendAddresses(id, user, allocation.resources.scalars[ADDRESSES] ?? 0);
-    const uid = 'why' in addresses ? undefined : await this.users?.lend(id);
-    if (!('why' in addresses) && uid !== null)
-      return { ...(addresses.length === 0 ? {} : { addresses }), ...(uid === undefined ? {} : { uid }) };
-    await this.revoke(allocation, 'why' in addresses ? {} : { addresses });
-    return 'why' in addresses
-      ? addresses
-      : { what: 'user', why: 'all users for tasks of this host are taken' };
+    if ('why' in addresses) {
+      await this.revoke(allocation, {});
+      return addresses;
+    }
+    const got = await this.#lendUsers(id, asksIds);
+    if (!('why' in got)) return { ...(addresses.length === 0 ? {} : { addresses }), ...got };
+    await this.revoke(allocation, { addresses });
+    return got;
+  }
+
+  /** @returns what it has of them now, or why it has nothing of them */
+  async #lendUsers(id: string, asksIds: boolean): Promise<Pick<Lent, 'uid' | 'ids'> | NotLeased> {
+    const uid = await this.users?.lend(id);
+    if (uid === null) return { what: 'user', why: 'all users for tasks of this host are taken' };
+    const own = uid === undefined ? {} : { uid };
+    const first = asksIds ? await this.ids?.lend(id) : undefined;
+    if (first !== null) return first === undefined ? own : { ...own, ids: { first, count: IDS_EACH } };
+    if (uid !== undefined) await this.users?.free(id, uid);
+    return { what: 'user', why: 'all ranges of ids for tasks that begin as root are taken on this host' };
   }
 
   /** What somebody has already, as an agent finds it that takes tasks over: also in a folder that has no leases yet. */
-  async hold({ id, ...allocation }: Allocation, { addresses = [], uid }: Lent): Promise<void> {
+  async hold({ id, ...allocation }: Allocation, { addresses = [], uid, ids }: Lent): Promise<void> {
     await this.ports.take(id, portsOf(allocation));
     await this.addresses.take(id, addresses);
     if (uid !== undefined) await this.users?.hold(id, uid);
+    if (ids !== undefined) await this.ids?.hold(id, ids.first);
   }
 
   /** Nothing of it is left here: what it had rests. */
@@ -106,11 +141,16 @@ export class Leases {
     return this.#free(allocation, lent, null);
   }
 
-  async #free(allocation: Allocation, { addresses = [], uid }: Lent, user: string | null): Promise<void> {
+  async #free(
+    allocation: Allocation,
+    { addresses = [], uid, ids }: Lent,
+    user: string | null,
+  ): Promise<void> {
     const { id } = allocation;
     await this.ports.free(id, portsOf(allocation), user);
     await this.addresses.free(id, addresses, user);
     if (uid !== undefined) await this.users?.free(id, uid);
+    if (ids !== undefined) await this.ids?.free(id, ids.first);
   }
 
   /** Of ports, which are many and are chosen elsewhere. Addresses keep their order. */

@@ -25,20 +25,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Newer than some headers, and in two of them with others; the same everywhere. */
-#ifndef SYS_open_tree
-#define SYS_open_tree 428
-#define SYS_move_mount 429
-#define SYS_fsopen 430
-#define SYS_fsconfig 431
-#define SYS_fsmount 432
-#endif
-enum { CLONE_TREE = 1, CLOSE_ON_EXEC = 1, SET_STRING = 1, CREATE = 6, BY_DESCRIPTORS = 0x4 | 0x40 };
 enum { PLAIN_FILES_ONLY = 0x2 | 0x4 | 0x8 }; /* no set-user-id, no devices, no programs */
 enum { JOIN_SESSION_KEYRING = 1 };
 
 #define SHOWN_MAX 64 /* more than a task has artifacts */
-#define FOLDER_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 
 /* Everybody may write there, so what a task leaves there would outlive it, and wait for the next one of its number. */
 static const char *const SHARED[] = {"/tmp", "/var/tmp", "/dev/shm", "/run/lock"};
@@ -50,46 +40,6 @@ static int give(int report, const char *folder, const char *name, uid_t uid, gid
     int fd = open(path, FOLDER_FLAGS);
     if (fd < 0 || fchown(fd, uid, gid) || fchmod(fd, mode)) fail(report, errno, "folder", path);
     return fd;
-}
-
-/* A mount of this folder or file, at no place yet. */
-static int tree_of(int report, const char *path) {
-    int fd = (int)syscall(SYS_open_tree, AT_FDCWD, path, CLONE_TREE | O_CLOEXEC | AT_SYMLINK_NOFOLLOW);
-    if (fd < 0) fail(report, errno, "mount", path);
-    return fd;
-}
-
-static int make_mount(int report, const char *type, const char *name, const char *value) {
-    int context = (int)syscall(SYS_fsopen, type, CLOSE_ON_EXEC);
-    if (context < 0 || syscall(SYS_fsconfig, context, SET_STRING, name, value, 0) ||
-        syscall(SYS_fsconfig, context, CREATE, NULL, NULL, 0))
-        fail(report, errno, "mount", type);
-    int fd = (int)syscall(SYS_fsmount, context, CLOSE_ON_EXEC, PLAIN_FILES_ONLY);
-    if (fd < 0) fail(report, errno, "mount", type);
-    close(context);
-    return fd;
-}
-
-static void put_mount(int report, int tree, int at, const char *path) {
-    if (syscall(SYS_move_mount, tree, "", at, "", BY_DESCRIPTORS))
-        fail(report, errno, "mount at", path);
-    close(tree);
-    close(at);
-}
-
-/* The way to a folder, made where it is missing; `path` is absolute and has no links. */
-static int make_way(int report, const char *path) {
-    char copy[PATH_MAX];
-    snprintf(copy, sizeof copy, "%s", path);
-    int at = open("/", FOLDER_FLAGS);
-    for (char *save = NULL, *name = strtok_r(copy, "/", &save); name; name = strtok_r(NULL, "/", &save)) {
-        int next = openat(at, name, FOLDER_FLAGS);
-        if (next < 0 && errno == ENOENT && mkdirat(at, name, 0711) == 0) next = openat(at, name, FOLDER_FLAGS);
-        if (next < 0) fail(report, errno, "folder", path);
-        if (at >= 0) close(at);
-        at = next;
-    }
-    return at;
 }
 
 /*
@@ -147,7 +97,12 @@ static size_t gather_shown(int report) {
 
 static void hide_others(int report, const char *folder) {
     char path[PATH_MAX], hidden[PATH_MAX];
+    const char *image = launch_text("root.image", NULL), *layer = launch_text("root.layer", ""), *at = launch_text("root.at", "");
+    struct ids ids;
+    struct rootfs root = {-1, -1};
     find_hidden(report, folder, hidden);
+    if (image && !read_ids(report, &ids)) fail(report, EINVAL, "root", "without ids");
+    if (image) root = open_rootfs(report, image, layer, make_user_namespace(report, &ids), &ids);
     umask(022); /* the way to its folder is made here, and it is to go it */
     if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL)) fail(report, errno, "unshare", "mnt");
     snprintf(path, sizeof path, "%s/work", folder);
@@ -163,7 +118,7 @@ static void hide_others(int report, const char *folder) {
     }
     for (size_t i = 0; i < sizeof SHARED / sizeof *SHARED; i++)
         if (shared[i] >= 0) put_mount(report, shared[i], make_way(report, SHARED[i]), SHARED[i]);
-    int nothing = make_mount(report, "tmpfs", "mode", "0711");
+    int nothing = make_mount(report, "tmpfs", (const char *const[]){"mode", "0711", NULL}, PLAIN_FILES_ONLY);
     put_mount(report, nothing, make_way(report, hidden), hidden);
     snprintf(path, sizeof path, "%s/work", folder);
     put_mount(report, work, make_way(report, path), path);
@@ -171,7 +126,8 @@ static void hide_others(int report, const char *folder) {
     if (artifacts >= 0) put_mount(report, artifacts, make_way(report, path), path);
     for (size_t i = 0; i < shown_count; i++)
         put_mount(report, shown[i].tree, make_place(report, shown[i].to, shown[i].is_folder), shown[i].to);
-    int processes = make_mount(report, "proc", "hidepid", "2");
+    if (image) lay_rootfs(report, &root, folder, at);
+    int processes = make_mount(report, "proc", (const char *const[]){"hidepid", "2", NULL}, PLAIN_FILES_ONLY);
     put_mount(report, processes, make_way(report, "/proc"), "/proc");
 }
 

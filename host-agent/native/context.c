@@ -212,6 +212,17 @@ static void set_groups(int report) {
     if (setgroups(count, groups)) fail(report, errno, "setgroups", "");
 }
 
+/* The order to a runtime to start what it has made needs none of it: what it made has it. */
+static void go_apart_if_ordered(int report) {
+    const char *own = adopting ? NULL : launch_text("own", NULL);
+    struct ids ids;
+    if (!own) return;
+    int within = read_ids(report, &ids);
+    uid_t uid = within ? ids.first : (uid_t)launch_number("uid", 0);
+    gid_t gid = within ? ids.first : (gid_t)launch_number("gid", 0);
+    go_apart(report, own, uid, gid, launch_text("apart", NULL) != NULL);
+}
+
 void enter_context(int report) {
     int fds[KIND_COUNT];
     for (size_t i = 0; i < KIND_COUNT; i++) fds[i] = -1;
@@ -220,8 +231,7 @@ void enter_context(int report) {
     open_joined(report, fds);
     open_named(report, fds);
     set_groups(report);
-    const char *own = launch_text("own", NULL);
-    if (own) go_apart(report, own, (uid_t)launch_number("uid", 0), (gid_t)launch_number("gid", 0), launch_text("apart", NULL) != NULL);
+    go_apart_if_ordered(report);
     set_limits(report); /* they may forbid to open one more file */
     /*
      * Of users first, which gives the right to the others; root has it, and would lose it where that one lies within another
@@ -236,6 +246,7 @@ void enter_context(int report) {
         close(fds[i]);
     }
     if (has_pid) go_on_in_child(report);
+    enter_ids(report);
 }
 
 static void become_user(int report) {
@@ -250,7 +261,7 @@ void drop_privileges(int report) {
     int bound = launch_number("no.new.privileges", 0) || joined_no_new_privs;
     if (bound && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
         fail(report, errno, "no_new_privs", "");
-    if (is_bare()) drop_keys(report);
+    if (is_bare() || launch_text("ids.enter", NULL)) drop_keys(report);
     become_user(report);
     if (is_bare()) drop_capabilities(report);
 }

@@ -20,7 +20,8 @@ static const char *const NAMES[] = {
     "procs", "oom.score.adj", "nice", "no.new.privileges", "namespace", "join", "pty", "stdin", "run.max.ms",
     "disconnect.ms", "stop.signal", "stop.grace.ms", "adopt", "adopt.arg", "kill.cgroup", "kill.freezer",
     "kill.environ", "oom.file", "freeze.file", "deny", "inner", "inside.cwd", "inside.env", "inside.uid", "inside.gid",
-    "inside.deny", "own", "apart", "capabilities", "show.from", "show.to", "deny.fd",
+    "inside.deny", "own", "apart", "capabilities", "show.from", "show.to", "deny.fd", "ids",
+    "ids.enter", "root.image", "root.layer", "root.at",
 };
 
 /* A word that is not known could be a limit. */

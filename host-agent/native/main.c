@@ -24,6 +24,8 @@ int main(int argc, char **argv) {
     if (argc < 3) return 2;
     close_inherited();
     if (!strcmp(argv[1], "--try")) return argc < 4 ? 2 : try_apart(argv[2], (uid_t)strtoul(argv[3], NULL, 10), argc > 4);
+    if (!strcmp(argv[1], "--try-ids"))
+        return argc != 5 ? 2 : try_ids(argv[2], (uint32_t)strtoul(argv[3], NULL, 10), (uint32_t)strtoul(argv[4], NULL, 10));
     char attempts[4096];
     snprintf(attempts, sizeof attempts, "%s/attempts", argv[2]);
     if (chdir(attempts)) return 2;

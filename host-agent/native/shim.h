@@ -3,6 +3,7 @@
  *
  *   moorage-shim --run STATE ATTEMPT          be the shim of one attempt
  *   moorage-shim --try FOLDER UID [view]      can a task have a user, and a view, of its own here?
+ *   moorage-shim --try-ids FOLDER FIRST COUNT can it have a range of them, and an image's files as its root?
  *   moorage-shim --spawner STATE [PROCS...]   read attempt names, one a line, and fork a shim for each; ends with its input
  *
  * STATE/attempts/ATTEMPT holds what docs/shim-protocol.md describes. One process, one thread, one poll loop; everything
@@ -112,6 +113,33 @@ void enter_context(int report); /* groups, limits, namespaces; may return in ano
 void drop_privileges(int report);
 /* Gives the user its folders below this one; with a view of its own it sees no others. Needs root. */
 void go_apart(int report, const char *folder, uid_t uid, gid_t gid, int view);
+/* ---- mounts.c: @returns descriptors; of mounts: at no place yet ---- */
+
+#define FOLDER_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+
+int tree_of(int report, const char *path);                      /* of this folder or file, not of what is mounted below */
+int tree_for_ids(int report, const char *path, int userns);     /* its owners are seen as that namespace's */
+int make_mount(int report, const char *type, const char *const *options, unsigned flags); /* names and values, then NULL */
+void put_mount(int report, int tree, int at, const char *path); /* closes both */
+int make_way(int report, const char *path);                     /* to a folder, made where it is missing; absolute, no links */
+
+/* ---- ids.c, rootfs.c: root in a namespace, and the root it has there ---- */
+
+struct ids { /* 0 to count - 1 inside */
+    uint32_t first, count;
+};
+
+struct rootfs { /* mounts at no place yet */
+    int image, layer;
+};
+
+int read_ids(int report, struct ids *ids); /* @returns 0 when none are ordered */
+int make_user_namespace(int report, const struct ids *ids); /* @returns a descriptor of it; nobody is in it */
+void enter_ids(int report);                                  /* when that is ordered */
+int try_ids(const char *folder, uint32_t first, uint32_t count);
+struct rootfs open_rootfs(int report, const char *image, const char *layer, int userns, const struct ids *ids);
+void lay_rootfs(int report, const struct rootfs *root, const char *folder, const char *at);
+
 void drop_keys(int report);
 void drop_capabilities(int report);
 int try_apart(const char *folder, uid_t uid, int view); /* 0: all of it can be done here */

@@ -25,13 +25,17 @@ export interface NetworkRulesDeps {
   readonly stateId: string;
   /** Absolute path of the state folder. */
   readonly folder: string;
-  readonly users: UserRange;
+  readonly users: readonly UserRange[];
 }
 
 /** Where tasks have users of their own, by which the kernel tells what is theirs. @returns null: they reach what the host reaches */
 export async function networkRules(
   { commands, disk, log }: AgentPorts,
-  host: { readonly stateId: string; readonly users: UserRange; readonly isolation: Isolation },
+  host: {
+    readonly stateId: string;
+    readonly users: readonly UserRange[];
+    readonly isolation: Isolation;
+  },
 ): Promise<NetworkRules | null> {
   const { stateId, users, isolation } = host;
   if (commands === undefined || !isolation.user) return null;

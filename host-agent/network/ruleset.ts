@@ -24,7 +24,7 @@ export function tableOf(stateId: string): string {
  * kernel sends it, or what is left of a connection that a role has closed.
  * @param folder for whoever asks whose table this is
  */
-export function rulesText(table: string, folder: string, { first, count }: UserRange): string {
+export function rulesText(table: string, folder: string, users: readonly UserRange[]): string {
   return `table inet ${table}
 delete table inet ${table}
 table inet ${table} {
@@ -45,7 +45,7 @@ table inet ${table} {
   }
   chain output {
     type filter hook output priority -10; policy accept;
-    meta skuid ${String(first)}-${String(first + count - 1)} jump tasks
+    meta skuid { ${users.map(({ first, count }) => `${String(first)}-${String(first + count - 1)}`).join(', ')} } jump tasks
   }
 }`;
 }

@@ -96,9 +96,9 @@ async function startUnknown(
 }
 
 /** The ledger knows the ports of all that could be read; the leases also those of what could not. @returns what it was lent */
-async function lease({ leases, table }: AgentContext, { allocation }: StartRequest): Promise<Lent> {
+async function lease({ leases, table }: AgentContext, { allocation, launch }: StartRequest): Promise<Lent> {
   try {
-    const got = await leases.lease(allocation);
+    const got = await leases.lease(allocation, beginsAsRoot(launch));
     if (!('why' in got)) return got;
     throw refusal(got.what === 'port' ? 'port-taken' : 'no-fit', got.why);
   } catch (error) {
@@ -106,6 +106,10 @@ async function lease({ leases, table }: AgentContext, { allocation }: StartReque
     if (!(error instanceof DiskError)) throw error;
     throw refusal('disk-full', `this host cannot keep the order: ${error.code}`);
   }
+}
+
+function beginsAsRoot({ tasks }: StartRequest['launch']): boolean {
+  return Object.values(tasks).some(({ user }) => user === 'root');
 }
 
 function checkPolicy(context: AgentContext, { allocation, launch: ordered }: StartRequest): void {

@@ -9,17 +9,16 @@ import type { Host } from '../../src/core/host/host.ts';
 import type { Launch } from '../../src/wire/api/host-api.ts';
 import type { Isolation } from '../drivers/isolation.ts';
 
-/** What this host allows, for constraints. Where all tasks run as the agent's user, to ask for that is to ask for nothing. */
+/** What this host allows and can do, for constraints. Where all tasks run as the agent's user, to ask for that is to ask for nothing. */
 export function policyAttributes(
   allow: readonly Allowance[] = ALLOWED_BY_DEFAULT,
-  { user }: Isolation,
+  { user, ids }: Isolation,
 ): Record<string, string> {
-  return Object.fromEntries(
-    ALLOWANCES.map((one) => [
-      allowanceAttribute(one),
-      String(allow.includes(one) || (one !== 'host-network' && !user)),
-    ]),
-  );
+  const isAllowed = (one: Allowance): boolean => {
+    if (one === 'root') return ids && allow.includes(one);
+    return allow.includes(one) || (one !== 'host-network' && !user);
+  };
+  return Object.fromEntries(ALLOWANCES.map((one) => [allowanceAttribute(one), String(isAllowed(one))]));
 }
 
 /** @returns what a task asks and this host does not allow; null when it allows all */

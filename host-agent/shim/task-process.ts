@@ -19,6 +19,7 @@ export function refusal(launch: ShimLaunch): string | null {
     ['denied system calls', (launch.deny ?? []).length > 0],
     ['no new privileges', launch.noNewPrivileges === true],
     ['a folder of its user’s', launch.own !== undefined],
+    ['a range of ids', launch.ids !== undefined],
     ['an end to capabilities', launch.capabilities !== undefined],
     ['supplementary groups', (launch.user?.groups ?? []).length > 0],
     ['a user within groups', launch.user !== undefined && needsWrapper(launch)],

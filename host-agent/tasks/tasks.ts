@@ -23,6 +23,8 @@ import {
   readAttempt,
   refuseAttempt,
 } from './attempt.ts';
+import type { Owned } from '../drivers/task-driver.ts';
+import { ownedOf } from '../drivers/task-driver.ts';
 import type { TaskPorts } from '../drivers/drivers.ts';
 import { readRecord } from '../state/records.ts';
 import { forgetReadyFiles } from './check-probe.ts';
@@ -43,16 +45,12 @@ export interface TaskSettings {
 }
 
 /** What a task of an allocation is run with. */
-export interface TaskOrder {
+export interface TaskOrder extends Owned {
   readonly allocation: Allocation;
   readonly policy: RestartPolicy;
   readonly task: Task;
   /** Lent to the allocation. */
   readonly addresses: readonly string[];
-  /** Its user; absent: that of the agent. */
-  readonly uid?: number;
-  /** The secrets of its group by name, sealed to the hosts. */
-  readonly sealed?: Readonly<Record<string, string>>;
   /** For the shim of an attempt that begins now. */
   readonly deadlines: () => ShimDeadlines;
   /** Called when its health checks found something new. */
@@ -91,7 +89,7 @@ export class TaskRun {
   readonly #allocation: Allocation;
   readonly #policy: RestartPolicy;
   readonly #addresses: readonly string[];
-  readonly #own: Pick<TaskOrder, 'uid' | 'sealed'>;
+  readonly #own: Owned;
   readonly #deadlines: () => ShimDeadlines;
   readonly #health: TaskHealth;
   #attempt: AttemptSpec | null = null;
@@ -116,8 +114,7 @@ export class TaskRun {
     this.#allocation = order.allocation;
     this.#policy = order.policy;
     this.#addresses = order.addresses;
-    const { uid, sealed } = order;
-    this.#own = { ...(uid === undefined ? {} : { uid }), ...(sealed === undefined ? {} : { sealed }) };
+    this.#own = ownedOf(order);
     this.#deadlines = order.deadlines;
     this.#health = new TaskHealth(ports, order);
     this.task = order.task;

@@ -336,7 +336,7 @@ describe('doctor', () => {
       checks: { name: string; state: string }[];
     };
     expect({ ok, code: here.code }).toEqual({ ok: true, code: 0 });
-    const names = 'node,kernel,etcd,ports,clock,rights,cgroups,shim,sandbox,oci';
+    const names = 'node,kernel,etcd,ports,clock,rights,cgroups,shim,user: root,sandbox,oci';
     expect(checks.map(({ name }) => name).join()).toBe(names);
     using elsewhere = testFolder();
     // Whoever runs the tests may have named an etcd.

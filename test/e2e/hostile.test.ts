@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import type { Server } from 'node:net';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
@@ -13,12 +13,53 @@ const METADATA = '169.254.169.254';
 const ARG_BYTES = 4_000;
 const BOMB_MAX = 600;
 const HOSTS = 3;
+/** Devices that are given to no task, by the numbers of a node: what lies on the machine's disk, its memory, its log, others. */
+const DEVICES: Readonly<Record<string, readonly string[]>> = {
+  disk: ['b', ...numbersOf(['/dev/vda', '/dev/sda', '/dev/nvme0n1'])],
+  loop: ['b', '7', '0'],
+  mem: ['c', '1', '1'],
+  kmem: ['c', '1', '2'],
+  kmsg: ['c', '1', '11'],
+  fuse: ['c', '10', '229'],
+  tun: ['c', '10', '200'],
+  gpu: ['c', '195', '0'],
+};
+const NODES = `/dev/moorage-hostile-${String(process.pid)}-`;
+/** Root of a user namespace may do these to itself and to what is its own. */
+const OF_ROOT: readonly string[] = ['setuid', 'setgroups', 'chroot', 'root by a set-uid program'];
 /** Of the system calls of this machine. */
 const KEYCTL: Readonly<Record<string, number>> = { x64: 250, arm64: 219 };
 /** Readable by all on a machine as it is set up: nothing of the cell's is in there. */
 const UNHELD: readonly string[] = ['log of the kernel'];
 
 const moorage = (...args: string[]) => runCli(args, { cwd: folder.path });
+
+/** Of the first of these nodes that is there. */
+function numbersOf(paths: readonly string[]): string[] {
+  const path = paths.find((one) => existsSync(one));
+  if (path === undefined) return ['8', '0'];
+  const { stdout } = spawnSync('stat', ['-c', '%t %T', path], { encoding: 'utf8' });
+  return stdout
+    .trim()
+    .split(' ')
+    .map((hex) => String(Number.parseInt(hex, 16)));
+}
+
+/**
+ * Nodes that let everybody in: only that no task may open the device keeps one from it. @returns those that a user of the
+ * machine does open, so that it is seen that there is something to be kept from
+ */
+function openNodes(): string[] {
+  return Object.entries(DEVICES).flatMap(([name, numbers]) => {
+    const path = `${NODES}${name}`;
+    expect(spawnSync('mknod', ['-m', '666', path, ...numbers]).status).toBe(0);
+    const nobody = ['--reuid', '65534', '--regid', '65534', '--clear-groups'];
+    const done = spawnSync('setpriv', [...nobody, 'sh', '-c', 'exec 3<"$0"', path], { encoding: 'utf8' });
+    if (done.status === 0) return [path];
+    process.stdout.write(`not tried, since this machine has none or opens it for nobody: ${name}\n`);
+    return [];
+  });
+}
 
 /** Files of the cell that a role keeps to itself. */
 function secretsIn(path: string): string[] {
@@ -73,13 +114,22 @@ function tables(): string[] {
 }
 
 describeNeeding(
-  firstMissing(root(), program('cc'), program('python3'), program('nft'), program('ss'), program('bwrap')),
+  firstMissing(
+    root(),
+    program('cc'),
+    program('python3'),
+    program('nft'),
+    program('ss'),
+    program('bwrap'),
+    program('setpriv'),
+  ),
   'a hostile task in a cell of real processes',
   () => {
     let cell: DevCellProcess;
     let metadata: Server;
     let targets: Record<string, unknown>;
     let pids: number[] = [];
+    let opened: string[] = [];
     const script = readFileSync(join(PROJECT_ROOT, 'test/support/hostile-task.py'), 'utf8');
     /** An argument has a bound, so the program comes in parts. */
     const parts = Array.from({ length: Math.ceil(script.length / ARG_BYTES) }, (_, n) =>
@@ -87,6 +137,8 @@ describeNeeding(
     );
 
     beforeAll(async () => {
+      opened = openNodes();
+      expect(opened).not.toEqual([]);
       spawnSync('ip', ['address', 'add', `${METADATA}/32`, 'dev', 'lo']);
       metadata = createServer((socket) => socket.end());
       await new Promise<void>((done) => metadata.listen(0, METADATA, done));
@@ -129,11 +181,13 @@ describeNeeding(
         ports: [...ports.map((port) => ['127.0.0.1', port]), [METADATA, metadataPort]],
         keyctl: KEYCTL[process.arch] ?? 0,
         session: sessionRing(),
+        nodes: Object.keys(DEVICES).map((name) => `${NODES}${name}`),
         bombMax: BOMB_MAX,
       };
     });
 
     afterAll(async () => {
+      for (const name of Object.keys(DEVICES)) rmSync(`${NODES}${name}`, { force: true });
       metadata.close();
       spawnSync('ip', ['address', 'delete', `${METADATA}/32`, 'dev', 'lo']);
       const ended = await cell.stop();
@@ -167,13 +221,24 @@ describeNeeding(
 
     it('I68 a hostile plain task reaches nothing of the cell, of other tasks and of the machine', async () => {
       targets['pids'] = [...pids, 1];
-      expect(reached(await hostile('hostile', {}))).toEqual([]);
+      const said = await hostile('hostile', {});
+      expect(reached(said)).toEqual([]);
+      for (const path of opened) expect(said).toContain(`device ${path}`);
     });
 
     it('I68 a hostile task in a sandbox with the network of its host reaches nothing either', async () => {
       // Its process 1 is its own.
       targets['pids'] = pids;
       expect(reached(await hostile('hostile-box', { driver: 'sandbox', network: 'host' }))).toEqual([]);
+    });
+
+    it('I68 nor does one that is root of a user namespace, but for what is its own', async () => {
+      const more = { driver: 'sandbox', network: 'host', user: 'root' };
+      const open = reached(await hostile('hostile-root', more));
+      expect(open).toContain('REACHED setuid: root');
+      expect(open.filter((line) => !OF_ROOT.some((what) => line.startsWith(`REACHED ${what}: `)))).toEqual(
+        [],
+      );
     });
 
     it('I68 a hostile task that fills the disk is ended, and what it wrote is gone', async () => {

@@ -66,6 +66,7 @@ describeNeeding(
     it('a task waits for its secret, reads it, nobody else does, and nothing is left of it', async () => {
       await submit('reader', shell(`${LOOK}; sleep 1000`));
       await submit('boxed', shell(`${LOOK}; sleep 1000`, { driver: 'sandbox' }));
+      await submit('rooted', shell(`${LOOK}; sleep 1000`, { driver: 'sandbox', user: 'root' }));
       for (;;) {
         const { stdout } = await moorage(['why', 'reader']);
         if (!stdout.includes('has no secret')) continue;
@@ -77,7 +78,7 @@ describeNeeding(
       const set = await moorage(['secret', 'set', 'db-password'], VALUE);
       expect([set.code, set.stdout], set.stderr).toEqual([0, 'db-password\n']);
       expect((await moorage(['secret', 'list'])).stdout).toMatch(/db-password\s+operator\//);
-      for (const job of ['reader', 'boxed']) {
+      for (const job of ['reader', 'boxed', 'rooted']) {
         const running = await moorage(['wait', job, '--for', 'running']);
         expect(running.code, running.stderr).toBe(0);
         for (;;) {
@@ -92,9 +93,9 @@ describeNeeding(
       }
       // While it runs the value is in its own memory file system, and nowhere else.
       const held = holders();
-      expect(held.length).toBe(2);
+      expect(held.length).toBe(3);
       for (const path of held) expect(path).toMatch(/\/secrets\/[^/]+\/db-password$/);
-      expect(mounts().length).toBe(2);
+      expect(mounts().length).toBe(3);
 
       // Another task of the same namespace, and even one that uses a secret of its own, finds no way to it.
       await moorage(['secret', 'set', 'other'], 'unimportant');
@@ -104,7 +105,7 @@ describeNeeding(
       expect((await moorage(['wait', 'stranger'])).code).toBe(0);
       const found = await output('stranger');
       expect(found).not.toContain(VALUE);
-      expect(found.match(/No such file or directory|Permission denied/g)?.length).toBe(2);
+      expect(found.match(/No such file or directory|Permission denied/g)?.length).toBe(3);
       expect(found).toMatch(/:\nother\n$/);
 
       const shown: string[] = [];
@@ -125,7 +126,7 @@ describeNeeding(
       expect(shown.join('\n')).not.toContain(VALUE);
       expect(await everythingInEtcd()).not.toContain(VALUE);
 
-      for (const job of ['reader', 'boxed']) expect((await moorage(['stop', job])).code).toBe(0);
+      for (const job of ['reader', 'boxed', 'rooted']) expect((await moorage(['stop', job])).code).toBe(0);
       while (mounts().length > 0) await new Promise((next) => setTimeout(next, 50));
       expect(holders()).toEqual([]);
       expect((await moorage(['secret', 'delete', 'db-password'])).code).toBe(0);

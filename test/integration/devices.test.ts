@@ -61,13 +61,14 @@ describeNeeding(
     async function opened(
       driver: NonNullable<Task['driver']>,
       device: number | null,
+      user: Pick<Task, 'user'>,
     ): Promise<readonly string[]> {
       const paths = [ONE, TWO, '/dev/kmsg', TUN, ...PLAIN].join(' ');
       const script = `for one in ${paths}; do (exec 3<$one) 2>/dev/null && echo "opens $one"; done; echo tried`;
       const gpus = device === null ? [] : [{ device, milli: GPU_MILLI_PER_DEVICE }];
       const gpu = device === null ? null : { count: 1, milliEach: GPU_MILLI_PER_DEVICE, models: [] };
       const command = [driver === 'oci' ? '/bin/sh' : 'sh', '-c', script];
-      const task = someTask({ driver, gpu, command, ...(driver === 'oci' ? { image } : {}) });
+      const task = someTask({ driver, gpu, command, ...user, ...(driver === 'oci' ? { image } : {}) });
       const { report, output } = await world.run(someStart({ allocation: { gpus }, tasks: [task] }));
       expect(output, report.reason).toContain('tried');
       const lines = output.split('\n').filter((line) => line.startsWith('opens '));
@@ -78,15 +79,18 @@ describeNeeding(
       expect((await world.host()).attributes['limits.devices']).toBe('v1');
     });
 
-    it.each(['exec', 'sandbox', 'oci'] as const)(
-      'I68 %s: the nodes of its own GPU, and of no other',
-      async (driver) => {
-        expect(await opened(driver, 0)).toEqual([ONE, ...PLAIN]);
-        const tun = driver === 'exec' && TUN_IS_OPEN ? [TUN] : [];
-        expect(await opened(driver, 1)).toEqual([TWO, ...tun, ...PLAIN]);
-        expect(await opened(driver, 2)).toEqual(PLAIN);
-        expect(await opened(driver, null)).toEqual(PLAIN);
-      },
-    );
+    it.each([
+      ['exec', {}],
+      ['sandbox', {}],
+      ['oci', {}],
+      ['sandbox', { user: 'root' }],
+      ['oci', { user: 'root' }],
+    ] as const)('I68 %s %j: the nodes of its own GPU, and of no other', async (driver, user) => {
+      expect(await opened(driver, 0, user)).toEqual([ONE, ...PLAIN]);
+      const tun = driver === 'exec' && TUN_IS_OPEN ? [TUN] : [];
+      expect(await opened(driver, 1, user)).toEqual([TWO, ...tun, ...PLAIN]);
+      expect(await opened(driver, 2, user)).toEqual(PLAIN);
+      expect(await opened(driver, null, user)).toEqual(PLAIN);
+    });
   },
 );

@@ -116,7 +116,7 @@ describeNeeding(
 
     it('I68 rules of a state folder that is gone are removed by whoever starts next; those of one that is there stay', async () => {
       const there = mkdtempSync(join(tmpdir(), 'moorage-rules-'));
-      const users = { first: 1_900_000_000, count: 1 };
+      const users = [{ first: 1_900_000_000, count: 1 }];
       nft(rulesText('moorage_testgone', `${there}/gone`, users));
       nft(rulesText('moorage_testthere', there, users));
       try {

@@ -132,8 +132,11 @@ def devices():
             is_device = stat.S_ISCHR(mode) or stat.S_ISBLK(mode)
             if is_device and not path.startswith("/dev/pts/") and os.path.basename(path) not in FOR_ALL:
                 attempt(f"device {path}", lambda: os.open(path, os.O_RDONLY | os.O_NONBLOCK) and "opened")
-    for number in ((1, 1), (8, 0), (10, 200), (195, 0), (254, 0)):
-        attempt(f"node of device {number}", lambda: os.mknod("node", stat.S_IFCHR | 0o600, os.makedev(*number)) or "made")
+    for path in T["nodes"]:
+        attempt(f"device {path}, by its name", lambda: os.open(path, os.O_RDONLY | os.O_NONBLOCK) and "opened")
+    for kind, major, minor in (("c", 1, 1), ("c", 1, 11), ("c", 10, 200), ("c", 10, 229), ("c", 195, 0), ("b", 7, 0), ("b", 8, 0), ("b", 254, 0)):
+        mode = 0o600 | (stat.S_IFCHR if kind == "c" else stat.S_IFBLK)
+        attempt(f"node of device {kind} {major} {minor}", lambda: os.mknod("node", mode, os.makedev(major, minor)) or "made")
 
 
 def namespaces():

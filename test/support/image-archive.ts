@@ -9,6 +9,7 @@ const APPLETS = ['sh', 'cat', 'echo', 'grep', 'id', 'ls', 'sleep', 'touch', 'tru
  * An image of busybox, in two layers: the upper one takes `/gone` away.
  * @param programs further ones for its `/bin`: static files of this machine
  * @param user as which it runs; empty: root
+ * @param applets further ones of busybox
  * @returns the archive's bytes
  */
 export function busyboxImage(
@@ -16,6 +17,7 @@ export function busyboxImage(
   kind: 'docker' | 'oci',
   programs: readonly string[] = [],
   user = '',
+  applets: readonly string[] = [],
 ): Buffer {
   const [lower, upper, layout] = ['lower', 'upper', 'layout'].map((name) => join(folder, kind, name)) as [
     string,
@@ -25,7 +27,7 @@ export function busyboxImage(
   mkdirSync(join(lower, 'bin'), { recursive: true });
   copyFileSync('/bin/busybox', join(lower, 'bin', 'busybox'));
   for (const path of programs) copyFileSync(path, join(lower, 'bin', basename(path)));
-  for (const name of APPLETS) symlinkSync('busybox', join(lower, 'bin', name));
+  for (const name of [...APPLETS, ...applets]) symlinkSync('busybox', join(lower, 'bin', name));
   writeFileSync(join(lower, 'gone'), 'still here\n');
   // Whoever follows it on the host leaves the image.
   symlinkSync('/tmp', join(lower, 'trap'));

@@ -78,7 +78,10 @@ export interface Task {
   readonly driver?: TaskDriverName;
   /** The network of a task in namespaces of its own; absent: loopback only. A plain process has the host's. */
   readonly network?: TaskNetwork;
-  /** `agent`: a plain process runs as the user of its host's agent. Absent: as a user of its allocation's own. */
+  /**
+   * Absent: a user of its allocation's own, or an image's. `agent`: a plain process runs as the user of its host's agent.
+   * `root`: in a sandbox or from an image, it starts as root of a user namespace, and may become others there.
+   */
   readonly user?: TaskUser;
   /** Names of secrets of its namespace, which it finds as files in memory. */
   readonly secrets?: readonly string[];
@@ -107,7 +110,7 @@ export type TaskDriverName = (typeof TASK_DRIVERS)[number];
 export const TASK_NETWORKS = ['none', 'host'] as const;
 export type TaskNetwork = (typeof TASK_NETWORKS)[number];
 
-export const TASK_USERS = ['agent'] as const;
+export const TASK_USERS = ['agent', 'root'] as const;
 export type TaskUser = (typeof TASK_USERS)[number];
 
 export interface Artifact {

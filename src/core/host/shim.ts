@@ -7,6 +7,12 @@ export interface ShimUser {
   readonly groups?: readonly number[];
 }
 
+/** User ids, and group ids alike. */
+export interface IdRange {
+  readonly first: number;
+  readonly count: number;
+}
+
 /** A command to run in the context of a running task. Absent fields: as the task has them. */
 export interface ExecOrder {
   readonly command: readonly string[];

@@ -95,9 +95,9 @@ host-agent/drivers/oci-runtime.ts disk.publish agent:oci
 host-agent/drivers/oci-runtime.ts disk.remove*2 agent:oci
 host-agent/drivers/oci.ts commands.run*2 agent:program
 host-agent/drivers/oci.ts disk.list*4 agent:oci
-host-agent/drivers/oci.ts disk.makeFolder agent:oci
+host-agent/drivers/oci.ts disk.makeFolder*2 agent:layers,oci
 host-agent/drivers/oci.ts disk.publish agent:oci
-host-agent/drivers/oci.ts disk.remove*2 agent:oci
+host-agent/drivers/oci.ts disk.remove*4 agent:layers,oci
 host-agent/drivers/sandbox.ts commands.run*2 agent:program
 host-agent/drivers/task-secrets.ts commands.run*2 agent:program
 host-agent/drivers/task-secrets.ts disk.list*2 agent:secrets
@@ -105,6 +105,9 @@ host-agent/drivers/task-secrets.ts disk.makeFolder agent:secrets
 host-agent/drivers/task-secrets.ts disk.publish agent:secrets
 host-agent/drivers/task-secrets.ts disk.remove*2 agent:secrets
 host-agent/drivers/toolbox.ts commands.run agent:program
+host-agent/drivers/user-namespaces.ts commands.run agent:program
+host-agent/drivers/user-namespaces.ts disk.list agent:allocation
+host-agent/drivers/user-namespaces.ts disk.remove agent:layers
 host-agent/io/input.ts link.endStdin agent:shim
 host-agent/io/input.ts link.writeStdin agent:shim
 host-agent/io/io.ts link.resize agent:shim
@@ -122,7 +125,7 @@ host-agent/io/signals.ts disk.replace agent:cmds.wal
 host-agent/io/signals.ts link.signal*2 agent:shim
 host-agent/io/signals.ts link.state agent:shim
 host-agent/io/signals.ts processes.open*2 agent:attempt
-host-agent/leaks/find-leaks.ts disk.list*4 agent:all,allocations,attempts,events
+host-agent/leaks/find-leaks.ts disk.list*5 agent:all,allocations,attempts,events
 host-agent/leaks/find-leaks.ts disk.remove*4 agent:allocation,attempt,events,temporary
 host-agent/leaks/find-leaks.ts processes.addressesInUse agent:addresses
 host-agent/leaks/find-leaks.ts processes.killLeftovers agent:attempt
@@ -135,6 +138,7 @@ host-agent/leases/lease-store.ts disk.publish*2 agent:leases
 host-agent/leases/lease-store.ts disk.read*2 agent:leases
 host-agent/leases/lease-store.ts disk.remove*4 agent:leases
 host-agent/leases/leases.ts processes.addressesInUse agent:addresses
+host-agent/leases/mapped-ids.ts commands.run agent:program
 host-agent/leases/task-users.ts disk.read agent:leases
 host-agent/leases/task-users.ts disk.replace agent:leases
 host-agent/limits/control-groups.ts cgroups.deviceOf agent:folder

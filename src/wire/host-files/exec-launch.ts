@@ -28,7 +28,7 @@ export function execLaunch(
 ): ShimLaunch {
   const { adopt, inner: _inner, inside: within, pty: _pty, stdin: _stdin, runMaxMs: _run, ...rest } = task;
   const { stopAfterDisconnectMs: _lease, stop: _stop, namespaces: _namespaces, ...alike } = rest;
-  const { own: _own, apart: _apart, show: _show, denyFd: _fd, ...context } = alike;
+  const { own: _own, apart: _apart, show: _show, ids: _ids, root: _root, denyFd: _fd, ...context } = alike;
   const { env, ...own } = order;
   const name = commandName(task.env, commandId);
   return {

@@ -11,9 +11,11 @@
  *   allocations/<id>/outcome.json  how it ended; never changes
  *   allocations/<id>/released    nothing of it is left on this host
  *   allocations/<id>/work/       working folder of its tasks; beside it their `tmp/`, and copies of `artifacts/`
- *   leases/port/<port>           the allocation that has it; also leases/address/<address>, leases/user/<uid>
+ *   allocations/<id>/layers/<attempt>/  what a task that is root of its image's files has changed of them
+ *   leases/port/<port>           the allocation that has it; also leases/address/<address>, leases/user/<uid>,
+ *                                leases/ids/<first id of a range>
  *   secrets/<attempt>/           in memory: the secrets of a task that runs
- *   leases/next-user             how far the range of users is used
+ *   leases/next-user             how far the range of users is used; also leases/next-ids
  *   leases/rest-port/<port>      when it was freed, and whose it was; also leases/rest-address/<address>
  *   quarantine/                  unreadable files
  *   attempts/                    a folder for each attempt at a task: `attempt-files.ts`
@@ -26,6 +28,7 @@
  */
 import { z } from 'zod';
 import type { Allocation } from '../../core/cell/allocation.ts';
+import type { IdRange } from '../../core/host/shim.ts';
 import type { ObservedState } from '../../core/host/states.ts';
 import { OBSERVED_STATES } from '../../core/host/states.ts';
 import { id } from '../api/api.ts';
@@ -59,6 +62,8 @@ export interface AllocationSpec {
   readonly addresses?: readonly string[];
   /** The user of its tasks, and their group; absent: that of the agent. */
   readonly uid?: number;
+  /** Of the user namespace of its tasks, when they begin as root of one. */
+  readonly ids?: IdRange;
   /** Of its tasks, as they came. */
   readonly sealed?: Readonly<Record<string, string>>;
 }
@@ -73,6 +78,7 @@ const spec: z.ZodType<AllocationSpec> = z.object({
   acceptedAtMs: whole,
   addresses: z.exactOptional(z.array(line)),
   uid: z.exactOptional(whole),
+  ids: z.exactOptional(z.object({ first: whole, count: whole })),
   sealed: z.exactOptional(sealedSecrets),
 });
 

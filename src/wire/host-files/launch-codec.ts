@@ -49,6 +49,7 @@ function pairsOf(launch: ShimLaunch): readonly Pair[] {
     put('show.from', from);
     put('show.to', to);
   }
+  putIds(put, launch);
   for (const { kind, path } of launch.namespaces ?? []) put('namespace', `${kind}:${path}`);
   if (join !== undefined) put('join', `${String(join.pid)}:${String(join.start)}`);
   if (pty !== undefined) put('pty', `${String(pty.rows)}:${String(pty.columns)}`);
@@ -73,6 +74,17 @@ function pairsOf(launch: ShimLaunch): readonly Pair[] {
   put('inside.gid', inside?.user?.gid);
   for (const denied of inside?.deny ?? []) put('inside.deny', callText(denied));
   return pairs;
+}
+
+function putIds(
+  put: (name: string, value: string | number | undefined) => void,
+  { ids, root }: ShimLaunch,
+): void {
+  if (ids !== undefined) put('ids', `${String(ids.first)}:${String(ids.count)}`);
+  if (ids?.enter === true) put('ids.enter', 1);
+  put('root.image', root?.image);
+  put('root.layer', root?.layer);
+  put('root.at', root?.at);
 }
 
 function callText({ call, errno, when }: DeniedCall): string {
@@ -106,6 +118,7 @@ const NAMES = new Set([
   ...['run.max.ms', 'disconnect.ms', 'stop.signal', 'stop.grace.ms', 'adopt', 'adopt.arg'],
   ...['kill.cgroup', 'kill.freezer', 'kill.environ', 'oom.file', 'freeze.file', 'deny', 'inner'],
   ...['capabilities', 'own', 'apart', 'show.from', 'show.to', 'deny.fd'],
+  ...['ids', 'ids.enter', 'root.image', 'root.layer', 'root.at'],
   ...['inside.cwd', 'inside.env', 'inside.uid', 'inside.gid', 'inside.deny'],
 ]);
 
@@ -143,6 +156,17 @@ function launchFrom(found: ReadonlyMap<string, readonly string[]>): ShimLaunch {
     ...(has('apart') ? { apart: true } : {}),
     ...(has('show.from')
       ? { show: all('show.from').map((from, at) => ({ from, to: all('show.to')[at] ?? '' })) }
+      : {}),
+    ...(has('ids')
+      ? {
+          ids: {
+            ...{ first: two('ids')[0], count: two('ids')[1] },
+            ...(has('ids.enter') ? { enter: true } : {}),
+          },
+        }
+      : {}),
+    ...(has('root.image')
+      ? { root: { image: text('root.image'), layer: text('root.layer'), at: text('root.at') } }
       : {}),
     ...(has('namespace') ? { namespaces: all('namespace').map(namespaceFrom) } : {}),
     ...(has('join') ? { join: { pid: two('join')[0], start: two('join')[1] } } : {}),

@@ -1,4 +1,4 @@
-import type { ShimUser } from '../../core/host/shim.ts';
+import type { IdRange, ShimUser } from '../../core/host/shim.ts';
 
 /**
  * The order to a shim for one run of a command, in the file `launch` (its text: `launch-codec.ts`). Absent fields have no
@@ -37,6 +37,13 @@ export interface ShimLaunch {
   readonly apart?: boolean;
   /** With `apart`: files and folders, hidden or not, that are seen at the second path. */
   readonly show?: readonly ShownPath[];
+  /**
+   * A user namespace: 0 and what follows in there are, outside, ids of the allocation's own. Its folders are given to the
+   * first of them. `enter`: the command itself begins in there, with all its capabilities; else a runtime makes one.
+   */
+  readonly ids?: IdRange & { readonly enter?: boolean };
+  /** With `apart` and `ids`: at `at` lies what `image` has, its owners seen as those ids, and can be changed: in `layer`. */
+  readonly root?: { readonly image: string; readonly layer: string; readonly at: string };
   /** Entered in this order, but `mnt` last, and `user` first, or by root at the very end. */
   readonly namespaces?: readonly NamespacePath[];
   /** Enters all namespaces in which this process differs from the shim; the start time guards against another process. */

@@ -15,7 +15,7 @@ import type { GpuRequest, Resources } from '../../core/cell/resources.ts';
 import { GPU_MILLI_PER_DEVICE, NO_SCALARS } from '../../core/cell/resources.ts';
 import type { Allowance } from '../../core/host/allowances.ts';
 import { KEEPS_SECRETS } from '../../core/host/attributes.ts';
-import { allowanceAttribute, ALLOWED_BY_DEFAULT, neededBy } from '../../core/host/allowances.ts';
+import { allowanceAttribute, ALLOWED_UNTOLD, neededBy } from '../../core/host/allowances.ts';
 import {
   DEFAULT_CHECK,
   DEFAULT_PRECEDENCE,
@@ -142,10 +142,9 @@ function existsConstraint(attribute: string): Expression {
   return { attribute, operator: 'exists', value: '', text: `host.${attribute} exists` };
 }
 
-/** Hosts that say nothing allow what hosts allow by default. */
 function allowanceConstraint(allowance: Allowance): Expression {
   const attribute = allowanceAttribute(allowance);
-  const [operator, value] = ALLOWED_BY_DEFAULT.includes(allowance)
+  const [operator, value] = ALLOWED_UNTOLD.includes(allowance)
     ? (['!=', 'false'] as const)
     : (['==', 'true'] as const);
   return { attribute, operator, value, text: `host.${attribute} ${operator} ${value}` };

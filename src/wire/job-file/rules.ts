@@ -215,7 +215,7 @@ function checkSecrets(at: readonly string[], { tasks }: GroupFile): RuleFault[] 
     for (const secret of secrets) used.add(secret);
     if (used.size > GROUP_SECRETS_MAX)
       faults.push({ path, text: `a group uses at most ${String(GROUP_SECRETS_MAX)} secrets` });
-    if (secrets.length > 0 && user !== undefined)
+    if (secrets.length > 0 && user === 'agent')
       faults.push({ path, text: 'only a user of its own keeps a secret; remove the field user' });
   }
   return faults;
@@ -231,12 +231,22 @@ function checkDriver(path: readonly string[], task: TaskFile, group: GroupFile):
     return [
       { path: [...path, 'network'], text: 'a plain process has the network of its host; remove this field' },
     ];
-  if (!plain && task.user !== undefined)
-    return [
-      { path: [...path, 'user'], text: 'only a plain process runs as a user of its host; remove this field' },
-    ];
+  const user = checkUser([...path, 'user'], task, group);
+  if (user !== null) return [user];
   const alone = Object.keys(group.tasks).length === 1;
   if (!plain && task.network !== 'host' && alone && Object.keys(group.ports ?? {}).length > 0)
     return [{ path, text: 'has ports, and nobody could reach them: write network: host' }];
   return [];
+}
+
+/** Tasks of a group share their working folder, which is either root's or their common user's. */
+function checkUser(path: readonly string[], { driver, user }: TaskFile, group: GroupFile): RuleFault | null {
+  const plain = (driver ?? 'exec') === 'exec';
+  if (!plain && user === 'agent')
+    return { path, text: 'only a plain process runs as a user of its host; remove this field' };
+  if (plain && user === 'root')
+    return { path, text: 'only a sandbox or an image has a root of its own: write driver: sandbox or oci' };
+  if (user === 'root' && Object.values(group.tasks).some((other) => other.user !== 'root'))
+    return { path, text: 'the other tasks of its group share its folder: write user: root for all of them' };
+  return null;
 }

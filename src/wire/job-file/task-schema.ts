@@ -191,8 +191,8 @@ export const taskFields = {
   network: optional(z.enum(TASK_NETWORKS), 'In a sandbox: that of the host, or none. Default none.', 'host'),
   user: optional(
     z.enum(TASK_USERS),
-    'A plain process runs as its agent’s user, where the host allows it. Default: a user of its own.',
-    'agent',
+    'root: a sandbox or image starts as root of a user namespace, and may change its user; outside it is nobody. agent: a plain process runs as its agent’s user, where the host allows it. Default: a user of its own, or the image’s.',
+    'root',
   ),
   secrets: optional(
     z.array(name).min(1).max(GROUP_SECRETS_MAX),

@@ -33,6 +33,10 @@ const ELSEWHERE: readonly (readonly [RegExp, string])[] = [
     'no task here has a check: health-checks.test.ts kills such an agent',
   ],
   [/^agent\/disk\.[a-zA-Z]+\/secrets/, 'no task here has secrets: secrets.test.ts'],
+  [
+    /^agent\/disk\.([a-zA-Z]+\/layers|list\/allocation:)/,
+    'no task here begins as root: user-namespaces.test.ts kills the agent of some',
+  ],
   [/^agent\/link\.renew/, 'no task here has a disconnect deadline'],
   [/^agent\/cgroups\.killListed/, 'only where there is no cgroup.kill'],
 ];

@@ -63,7 +63,7 @@ describe('S4.8 a bare machine', () => {
     await adopt(await BareHost.at(await wait()));
     expect(await waiting).toBe(true);
     const folder = new JoinedFolder(data);
-    expect(folder.read()).toMatchObject({ id: 'a', cell: 'c', allow: ['host-network', 'system'] });
+    expect(folder.read()).toMatchObject({ id: 'a', cell: 'c', allow: ['host-network', 'root', 'system'] });
     expect(openCredentials(folder.credentials, null).identity).toEqual({ cell: 'c', role: 'agent', id: 'a' });
     expect(folder.roles()).toEqual([folder.role('arbiter-a')]);
     expect(openCredentials(folder.role('arbiter-a'), null).identity.role).toBe('arbiter');

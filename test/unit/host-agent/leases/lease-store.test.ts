@@ -97,7 +97,7 @@ function wanting(id: string, job: string, addresses: number): Allocation {
 
 function lentOn(world: HostWorld): Leases {
   const portRange = () => ({ first: 20_000, last: 20_003 });
-  return new Leases(world.ports, { addresses: POOL, restMs: REST_MS, users: null, portRange });
+  return new Leases(world.ports, { addresses: POOL, restMs: REST_MS, users: null, ids: null, portRange });
 }
 
 describe('addresses of a host', () => {
@@ -159,7 +159,13 @@ describe('addresses of a host', () => {
     const metrics = { ...ports.metrics, count: (name: string) => void counts.push(name) };
     const lent = new Leases(
       { ...ports, metrics },
-      { addresses: ['127.64.0.1'], restMs: REST_MS, users: null, portRange: () => ({ first: 1, last: 2 }) },
+      {
+        addresses: ['127.64.0.1'],
+        restMs: REST_MS,
+        users: null,
+        ids: null,
+        portRange: () => ({ first: 1, last: 2 }),
+      },
     );
     expect(await lent.lease(wanting('a', 'web', 1))).toEqual({ addresses: ['127.64.0.1'] });
     expect(await lent.lease(wanting('b', 'other', 1))).toEqual({
@@ -247,6 +253,7 @@ describe('a stranger on an address of the pool', () => {
       addresses: POOL,
       restMs: REST_MS,
       users: null,
+      ids: null,
       portRange: () => ({ first: 1, last: 2 }),
     };
     const lent = new Leases({ ...ports, metrics }, settings);

@@ -76,8 +76,12 @@ describe('where the control plane of a cell is', () => {
   });
 
   it('a folder that cannot be told in full is not told, so that nobody takes it for one that is gone', () => {
-    const users = { first: 1, count: 1 };
+    const users = [
+      { first: 1, count: 1 },
+      { first: 10, count: 5 },
+    ];
     expect(rulesText('t', '/var/lib/moorage', users)).toContain('comment "/var/lib/moorage"');
+    expect(rulesText('t', '/var/lib/moorage', users)).toContain('meta skuid { 1-1, 10-14 } jump tasks');
     for (const folder of [`/${'a'.repeat(200)}`, '/with "quotes"', '/größe'])
       expect(rulesText('t', folder, users)).toContain('comment "a long path"');
   });

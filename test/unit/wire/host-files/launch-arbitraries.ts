@@ -59,6 +59,11 @@ export const someLaunch: fc.Arbitrary<ShimLaunch> = fc.record(
     own: plain,
     apart: fc.constant(true),
     show: fc.array(fc.record({ from: plain, to: plain }), { minLength: 1, maxLength: 3 }),
+    ids: fc.record(
+      { first: whole, count: whole, enter: fc.constant(true) },
+      { requiredKeys: ['first', 'count'] },
+    ),
+    root: fc.record({ image: plain, layer: plain, at: plain }),
     namespaces: fc.array(fc.record({ kind: fc.constantFrom(...NAMESPACES), path: plain }), {
       minLength: 1,
       maxLength: 3,

@@ -43,6 +43,10 @@ describe('what is accepted', () => {
       'host.driver.sandbox exists',
       'host.allow.host-network != false',
     ]);
+    expect(texts('name: a\ncommand: [x]\ndriver: sandbox\nuser: root\n')).toEqual([
+      'host.driver.sandbox exists',
+      'host.allow.root == true',
+    ]);
   });
 
   test('a task runs only on hosts that have its driver; the constraint is added once', () => {
@@ -327,6 +331,20 @@ describe('what is refused, and where', () => {
       'a network for a plain process',
       'name: a\ncommand: [x]\nnetwork: none\n',
       ['bad.yaml:3:10: error: network: a plain process has the network of its host; remove this field'],
+    ],
+    [
+      'a plain process as root of a namespace',
+      'name: a\ncommand: [x]\nuser: root\n',
+      [
+        'bad.yaml:3:7: error: user: only a sandbox or an image has a root of its own: write driver: sandbox or oci',
+      ],
+    ],
+    [
+      'one root among others',
+      'name: a\ngroups:\n g:\n  tasks:\n   b: { command: [x], driver: sandbox, user: root }\n   c: { command: [x] }\n',
+      [
+        'bad.yaml:5:46: error: groups.g.tasks.b.user: the other tasks of its group share its folder: write user: root for all of them',
+      ],
     ],
     [
       'a sandbox with a user of its host',
