@@ -2,22 +2,29 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { defineConfig } from 'vitest/config';
 
-/** What starts processes of its own: etcd, agents, shims, whole cells. */
-const REAL = ['test/integration/**/*.test.ts', 'test/e2e/**/*.test.ts'];
+/** @param share `all`, or `N/M`: every M-th file from the N-th */
+function filesOf(folder: string, share: string): readonly string[] {
+  const [part = 0, parts = 1] = share === 'all' ? [] : share.split('/').map(Number);
+  return readdirSync(join(import.meta.dirname, folder))
+    .filter((name) => name.endsWith('.test.ts'))
+    .sort()
+    .filter((_, at) => at % parts === part)
+    .map((name) => `${folder}/${name}`);
+}
+
+/**
+ * What starts processes of its own: etcd, agents, shims, whole cells. All of them, unless `MOORAGE_REAL=N/M` says every M-th file
+ * from the N-th: for a machine on which all would take too long.
+ */
+const REAL = ['test/integration', 'test/e2e'].flatMap((folder) =>
+  filesOf(folder, process.env.MOORAGE_REAL ?? 'all'),
+);
 /**
  * Many deaths, several machines, or a whole installation: what guards an invariant that other tests guard, too, and takes minutes.
- * `MOORAGE_CAMPAIGNS=N/M` runs every M-th file from the N-th, `all` all of them; without it `npm test` runs none.
+ * `MOORAGE_CAMPAIGNS` is a share like that, or `all`; without it `npm test` runs none.
  */
-const CAMPAIGNS = 'test/campaigns';
-const [part = 0, parts = 1] = (process.env.MOORAGE_CAMPAIGNS ?? '').split('/').map(Number);
-const campaigns =
-  process.env.MOORAGE_CAMPAIGNS === undefined
-    ? []
-    : readdirSync(join(import.meta.dirname, CAMPAIGNS))
-        .filter((name) => name.endsWith('.test.ts'))
-        .sort()
-        .filter((_, at) => process.env.MOORAGE_CAMPAIGNS === 'all' || at % parts === part)
-        .map((name) => `${CAMPAIGNS}/${name}`);
+const { MOORAGE_CAMPAIGNS: share } = process.env;
+const CAMPAIGNS = share === undefined ? [] : filesOf('test/campaigns', share);
 /** Puts a module of its own in place of one of ours, so it shares none with other tests. */
 const MOCKING = ['test/unit/runtime/wait/wait-signals.test.ts'];
 /**
@@ -30,8 +37,8 @@ const PURE_MS = 120_000;
 
 export default defineConfig({
   test: {
-    // Twice the two cores of a small machine: tests of real processes wait more than they compute.
-    maxWorkers: 4,
+    // One more than the two cores of a small machine: tests of real processes wait, too, but with four all of them waited for these.
+    maxWorkers: 3,
     testTimeout: PURE_MS,
     hookTimeout: PURE_MS,
     projects: [
@@ -40,7 +47,7 @@ export default defineConfig({
         test: {
           name: 'pure',
           include: ['test/**/*.test.ts'],
-          exclude: [...REAL, ...MOCKING, `${CAMPAIGNS}/**`],
+          exclude: [...['integration', 'e2e', 'campaigns'].map((room) => `test/${room}/**`), ...MOCKING],
           // Tests of one worker share the modules that they load, which takes more time than most of them.
           isolate: false,
         },
@@ -50,7 +57,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'real',
-          include: [...REAL, ...campaigns],
+          include: [...REAL, ...CAMPAIGNS],
           isolate: false,
           testTimeout: REAL_MS,
           hookTimeout: REAL_MS,

@@ -6,6 +6,9 @@ import { prepare } from './prepare.mjs';
 const npm = (...args) => ['npm', ['run', '--silent', ...args]];
 const node = (...args) => [process.execPath, args];
 
+/** How often the campaign is run; the first that fails is the last. */
+let times = 1;
+
 /** Each takes the options that are given behind its name; these stand where none are given. */
 const CAMPAIGNS = {
   seeds: {
@@ -40,6 +43,16 @@ const CAMPAIGNS = {
     options: [],
     env: { MOORAGE_CRASH_MATRIX: 'all' },
     command: (options, root) => node(join(root, 'scripts', 'test.mjs'), 'campaigns/crash-matrix', ...options),
+  },
+  bootstrap: {
+    tells:
+      'a cell of three machines, one of which dies meanwhile, from nothing; --times N, one after the other',
+    options: ['--times', '2'],
+    env: { MOORAGE_CAMPAIGNS: 'all' },
+    command: (options, root) => {
+      times = Number(options[options.indexOf('--times') + 1]);
+      return node(join(root, 'scripts', 'test.mjs'), 'campaigns/bootstrap');
+    },
   },
   fuzz: {
     tells: 'inputs made by chance to every route of every role; --inputs N, --seed S',
@@ -76,9 +89,9 @@ if (campaign === undefined) {
 }
 const root = prepare();
 const [command, args] = campaign.command(given.length === 0 ? campaign.options : given, root);
-const done = spawnSync(command, args, {
-  cwd: root,
-  stdio: 'inherit',
-  env: { ...process.env, ...campaign.env },
-});
-process.exit(done.status ?? 1);
+for (let n = 1; n <= times; n++) {
+  if (times > 1) process.stderr.write(`== ${name}, ${n} of ${times}\n`);
+  const env = { ...process.env, ...campaign.env };
+  const done = spawnSync(command, args, { cwd: root, stdio: 'inherit', env });
+  if (done.status !== 0) process.exit(done.status ?? 1);
+}

@@ -43,6 +43,7 @@ import { etcdUrls, monitorUrls, systemJob } from './system-job.ts';
 export interface BootstrapFlags extends HostsFlags {
   readonly cell: string;
   readonly dryRun?: boolean;
+  readonly sign?: boolean;
 }
 
 const AGAIN = 'give the same command again when the hosts are back';
@@ -65,7 +66,8 @@ export async function bootstrap(context: Context, path: string, flags: Bootstrap
   if (flags.dryRun === true) return showPlan(context, known, tokens, flags.cell);
   const run = await Bootstrap.begin(context, folder, known, tokens, flags.cell);
   try {
-    return await run.all();
+    const code = await run.all();
+    return flags.sign === true ? await run.sign() : code;
   } catch (error) {
     if (error instanceof TaskFailed)
       throw new CliError(
@@ -162,6 +164,13 @@ class Bootstrap {
       await store.close();
     }
     return this.#tell();
+  }
+
+  /** Stays, and renews the cell's certificates: the key of its authority is here, and nowhere else. */
+  async sign(): Promise<number> {
+    const { sign } = await import('../operator/sign.ts');
+    const { authority, keys } = this.#folder;
+    return sign(this.#context, authority.path, { keys, etcd: etcdUrls(this.#state) });
   }
 
   /** Of the store. */
@@ -343,7 +352,7 @@ class Bootstrap {
     terminal.out(`export MOORAGE_ADDR=${monitorUrls(this.#state).join(',')}\n`);
     terminal.out(`export MOORAGE_CREDENTIALS=${this.#operator.folder}\n`);
     this.#say(
-      `next: moorage ps -n system; and for as long as the cell lives, so that its certificates are renewed: ` +
+      `next: moorage ps -n system; and for as long as the cell lives, so that its certificates are renewed (or --sign, here): ` +
         `moorage pki sign ${this.#folder.authority.path} --keys ${this.#folder.keys} --etcd ${etcdUrls(this.#state).join(',')}`,
     );
     if (this.#away.size === 0) return EXIT.ok;

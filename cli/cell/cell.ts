@@ -42,6 +42,7 @@ export function addCellVerbs(program: Command, { run }: ProgramInput): void {
     .option('--min-hosts <n>', 'wait until the list has so many', wholeNumber(1, BOOTSTRAP_HOSTS_MAX))
     .option('--wait <time>', 'how long to wait for that', '5m')
     .option('--dry-run', 'only say what would be done')
+    .option('--sign', 'then stay, and renew the certificates of the cell, as moorage pki sign does')
     .action((folder: string, options: GlobalOptions & BootstrapFlags) =>
       run(options, async (context) =>
         (await import('../bootstrap/bootstrap.ts')).bootstrap(context, folder, options),

@@ -55,6 +55,11 @@ export function addDevVerb(program: Command, { run }: ProgramInput): void {
     )
     .option('--name <name>', 'name of the cell and of its folder under .moorage/cells', 'dev')
     .option('--fresh', 'forget the data of the last start', false)
+    .option(
+      '--certificate-ttl <time>',
+      'how long certificates count; they are renewed after a third of it',
+      '24h',
+    )
     .action((options: DevOptions & GlobalOptions) =>
       run(options, async (context) => (await import('./run-dev.ts')).dev(context, options)),
     );

@@ -5,6 +5,7 @@ import type { Context } from '../command/context.ts';
 import { failedStop, usageError } from '../command/exit.ts';
 import { onParentGone } from '../command/parent-gone.ts';
 import type { LocalCell } from '../local-cell/local-cell.ts';
+import { ttlMsOf } from '../operator/pki.ts';
 import { Steps } from '../local-cell/steps.ts';
 import { devCell } from './dev-cell.ts';
 import { demonstrate } from './demonstration.ts';
@@ -16,6 +17,7 @@ export interface DevOptions extends CellSize {
   readonly demo: boolean;
   readonly name: string;
   readonly fresh: boolean;
+  readonly certificateTtl?: string;
 }
 
 /** `moorage dev`: a whole cell on this machine until it is interrupted, or until the demonstration is over. */
@@ -42,6 +44,7 @@ async function runCell(options: DevOptions, base: string, interrupted: AbortSign
       base,
       name,
       fresh: options.fresh,
+      certificateTtlMs: ttlMsOf(options.certificateTtl),
       hosts: options.hosts,
       monitors: options.monitors,
       arbiters: options.arbiters,

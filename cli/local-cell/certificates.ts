@@ -6,10 +6,11 @@ import type { IdentityRole } from '../../src/core/access/identity.ts';
 
 /** Everything of a local cell is called on this machine. */
 const HOSTS = ['127.0.0.1', '::1', 'localhost'];
-/** Two renewals may fail before a certificate ends. */
-const RENEW_MS = LEAF_TTL_MS / 3;
+/** Of a certificate's life: two renewals may fail before it ends. */
+const RENEWED_AFTER = 1 / 3;
 /** How often it is asked by the wall clock whether that is over: a machine may have slept. */
-const LOOK_MS = 60_000;
+const LOOK_MAX_MS = 60_000;
+const LOOKS_IN_A_LIFE = 30;
 
 /** The authority of a local cell, and the certificates of its processes, which it renews for as long as the cell runs. */
 export class Certificates {
@@ -18,11 +19,16 @@ export class Certificates {
   /** Those of this process. */
   readonly #opened: Credentials[] = [];
   readonly #onFault: (text: string) => void;
+  readonly #ttlMs: number;
   #renewedMs = Date.now();
   #timer: NodeJS.Timeout | null = null;
 
-  /** @param onFault a renewal failed; it is tried again */
-  constructor(folder: string, onFault: (text: string) => void) {
+  /**
+   * @param onFault a renewal failed; it is tried again
+   * @param ttlMs how long each certificate counts
+   */
+  constructor(folder: string, onFault: (text: string) => void, ttlMs = LEAF_TTL_MS) {
+    this.#ttlMs = ttlMs;
     this.#authority = new AuthorityFolder(folder);
     this.#onFault = onFault;
   }
@@ -30,7 +36,8 @@ export class Certificates {
   /** Makes the authority where there is none. */
   async init(cell: string): Promise<void> {
     await this.#authority.init(cell, { nowMs: Date.now(), ttlMs: AUTHORITY_TTL_MS });
-    this.#timer ??= setInterval(() => void this.#renewWhenDue(), LOOK_MS).unref();
+    const lookMs = Math.min(LOOK_MAX_MS, this.#ttlMs / LOOKS_IN_A_LIFE);
+    this.#timer ??= setInterval(() => void this.#renewWhenDue(), lookMs).unref();
   }
 
   /** @returns the credentials folder */
@@ -52,12 +59,12 @@ export class Certificates {
   }
 
   async #write(holder: { readonly role: IdentityRole; readonly id: string }): Promise<string> {
-    const times = { nowMs: Date.now(), ttlMs: LEAF_TTL_MS };
+    const times = { nowMs: Date.now(), ttlMs: this.#ttlMs };
     return (await this.#authority.issue(holder, { ...times, hosts: HOSTS })).folder;
   }
 
   async #renewWhenDue(): Promise<void> {
-    if (Date.now() - this.#renewedMs < RENEW_MS) return;
+    if (Date.now() - this.#renewedMs < this.#ttlMs * RENEWED_AFTER) return;
     try {
       for (const holder of this.#issued) await this.#write(holder);
       for (const credentials of this.#opened) credentials.reload();

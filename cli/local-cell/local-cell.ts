@@ -36,6 +36,8 @@ export interface LocalCellOptions {
   readonly compaction: 'as-served' | 'off';
   /** Without TLS and certificates: to measure what they cost. */
   readonly plain?: boolean;
+  /** How long certificates count; default 24 h. */
+  readonly certificateTtlMs?: number;
   readonly steps: Steps;
   /** Flags of Node for each role. */
   readonly nodeFlags?: readonly string[];
@@ -74,7 +76,10 @@ export class LocalCell {
     // Before anything is written: the logs of this start are not an earlier one's.
     if (options.fresh) this.folder.wipe();
     this.isNew = !existsSync(this.folder.etcd);
-    this.#certificates = options.plain === true ? null : new Certificates(this.folder.pki, options.onEvent);
+    this.#certificates =
+      options.plain === true
+        ? null
+        : new Certificates(this.folder.pki, options.onEvent, options.certificateTtlMs);
     this.processes = new ProcessGroup({
       cliPath: CLI_PATH,
       logFolder: this.folder.logs,

@@ -178,22 +178,6 @@ describeNeeding(program('cc'), 'what is done to the native shim', () => {
     expect(world.complaints()).toEqual([]);
     await world.close();
   });
-
-  it('holds nothing that an idle task has to pay for', async () => {
-    const world = new ShimWorld({ kind: 'native', path: native });
-    const names = await Promise.all(Array.from({ length: 20 }, () => world.begin(['sleep', '1000'])));
-    let sum = 0;
-    for (const name of names) {
-      await world.started(name);
-      const { pid } = JSON.parse(readFileSync(world.pathOf(name, 'claim'), 'utf8')) as { pid: number };
-      sum += Number(
-        /^Pss:\s+([0-9]+) kB/m.exec(readFileSync(`/proc/${String(pid)}/smaps_rollup`, 'utf8'))?.[1],
-      );
-    }
-    process.stderr.write(`PSS of an idle shim: ${String(Math.round(sum / names.length))} KiB\n`);
-    expect(sum / names.length).toBeLessThanOrEqual(100);
-    await world.close();
-  });
 });
 
 const TINY = 'size=320k,mode=700';
