@@ -20,6 +20,7 @@ export interface KeyMaterial {
   readonly key: string;
   /** Made of them once, for many connections. */
   readonly context: SecureContext;
+  readonly notBeforeMs: number;
   readonly notAfterMs: number;
 }
 
@@ -38,12 +39,14 @@ export interface Credentials {
 
 /**
  * Reads a credentials folder, and follows it for as long as the process lives.
- * @param log what is told of a renewal; null: the process does not live long enough for one
+ * @param log what is told of a renewal; null: a command, which most times does not live long enough for one. It follows nothing, and
+ *   reads the files again when it needs the certificate late in its life.
  * @throws CredentialsError
  */
 export function openCredentials(folder: string, log: Log | null): Credentials {
   const { identity, material } = readCredentials(folder);
   let now = material;
+  let readMs = Date.now();
   const listeners = new Set<(now: KeyMaterial) => void>();
   const again = (): void => {
     try {
@@ -59,12 +62,19 @@ export function openCredentials(folder: string, log: Log | null): Credentials {
       log?.error({ error: errorTextOf(error) }, 'the changed credentials cannot be used; the last ones stay');
     }
   };
+  /** Those who renew do so before half of the time has gone. */
+  const isDue = (): boolean =>
+    log === null && Date.now() - readMs > LOOK_MS && Date.now() > (now.notBeforeMs + now.notAfterMs) / 2;
   const files = Object.values(CREDENTIAL_FILES).map((name) => join(folder, name));
   if (log !== null)
     for (const file of files) watchFile(file, { interval: LOOK_MS, persistent: false }, again);
   return {
     ...{ identity, folder },
     get now() {
+      if (isDue()) {
+        readMs = Date.now();
+        again();
+      }
       return now;
     },
     onChange: (listener) => {
@@ -95,8 +105,11 @@ function readCredentials(folder: string): { readonly identity: Identity; readonl
     // Both are in one text, and each reader takes what is its own.
     const pair = { cert: both, key: both };
     const context = createSecureContext({ ca: authorities, ...pair, minVersion: 'TLSv1.3' });
-    const notAfterMs = Date.parse(certificate.validTo);
-    return { identity, material: { authorities, certificate: both, key: both, context, notAfterMs } };
+    const valid = {
+      notBeforeMs: Date.parse(certificate.validFrom),
+      notAfterMs: Date.parse(certificate.validTo),
+    };
+    return { identity, material: { authorities, certificate: both, key: both, context, ...valid } };
   } catch (error) {
     if (error instanceof CredentialsError) throw error;
     throw new CredentialsError(`${folder} holds no certificate with its key: ${errorTextOf(error)}`);
