@@ -54,7 +54,7 @@ it('S4.13 a development cell renews its certificates by itself, while a client w
     const watch = async (): Promise<void> => {
       for await (const event of api.events(cursor.since, call)) {
         cursor.saw(event);
-        if (event.kind === 'submitted' && event.job !== undefined) seen.push(event.job);
+        if (event.kind === 'job-submitted' && event.job !== undefined) seen.push(event.job);
       }
     };
     // A connection ends with the certificate that was shown on it: the watch goes on from where it was.
