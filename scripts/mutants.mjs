@@ -1,7 +1,7 @@
 // `npm run mutants`: plants each bug of sim/mutants/planted/ in turn and lets the simulator's suite look for it. Ends with 1 when one is
 // missed: none of the invariants that it is meant to break is seen broken, or the run in which one is fails without it too; with 2
 // when a process breaks down.
-//   npm run mutants -- [name ...] [--seeds N] [--seconds S] [--first SEED] [--part N/M] [--record]
+//   npm run mutants -- [name ...] [--seeds N] [--seconds S of the processor] [--first SEED] [--part N/M] [--record]
 // `--part 0/2`: every second one, from the first.
 // `sim/mutants/found-by.json` holds for each bug the seed of a run that found it: that run comes first, so that nearly every bug takes one run.
 // A change of the sources may change what a seed does; then the search goes on from `--first`, and `--record` writes down what it found.
