@@ -53,6 +53,8 @@ export class NetworkRules {
   readonly #table: string;
   /** One change after the other. */
   #changing: Promise<unknown> = Promise.resolve();
+  /** What the change that waits for the one under way is to bring; null: none waits. */
+  #wanted: readonly Endpoint[] | null = null;
   #closed = false;
 
   private constructor(deps: NetworkRulesDeps) {
@@ -75,14 +77,20 @@ export class NetworkRules {
     return rules;
   }
 
-  /** These are refused to tasks from now on, and no others. */
+  /** These are refused to tasks from now on, and no others. Of several while one is made, only the last is made then. */
   update(endpoints: readonly Endpoint[]): void {
-    this.#changing = this.#changing.then(async () => {
-      if (this.#closed) return;
-      const why = await this.#run(elementsText(this.#table, endpoints));
-      if (why !== null)
-        this.#deps.log.error({ why }, 'the rules that keep tasks from the control plane are not up to date');
-    });
+    const waits = this.#wanted !== null;
+    this.#wanted = endpoints;
+    if (!waits) this.#changing = this.#changing.then(() => this.#change());
+  }
+
+  async #change(): Promise<void> {
+    const endpoints = this.#wanted ?? [];
+    this.#wanted = null;
+    if (this.#closed) return;
+    const why = await this.#run(elementsText(this.#table, endpoints));
+    if (why !== null)
+      this.#deps.log.error({ why }, 'the rules that keep tasks from the control plane are not up to date');
   }
 
   /** @param keep tasks still run, and so do the rules */
