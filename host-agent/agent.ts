@@ -12,6 +12,7 @@
  * - `drivers/`: what each kind of task needs on the machine: exec, sandbox, oci, artifacts
  * - `limits/`: control groups
  * - `network/`: rules of the packet filter that keep tasks from the control plane
+ * - `names/`: names of what runs in the cell: followed, answered over DNS, written for tasks
  * - `shim/` and `native/`: the process that owns a running task and outlives the agent, in TypeScript and in C
  * - `io/`: attach, input, output, logs, signals of a running task
  * - `pressure/`: memory and disk of the host, and what is ended when they run short
@@ -22,6 +23,7 @@
 import type { Host, PortRange } from '../src/core/host/host.ts';
 import { LEAKING } from '../src/core/host/host.ts';
 import type { AllocationReport } from '../src/core/host/report.ts';
+import { isUp } from '../src/core/slots/rollout.ts';
 import type { Digest, OpenSecret, TicketVerifier } from '../src/ports/crypto.ts';
 import type { HostListing, StartRequest, StopRequest } from '../src/wire/api/host-api.ts';
 import type { Channel } from '../src/ports/http.ts';
@@ -279,6 +281,12 @@ export class HostAgent {
     const run = this.run(id);
     if (run === undefined) throw noAllocation(id);
     return run.report();
+  }
+
+  /** Does the allocation run here, and pass its health checks? */
+  serves(id: string): boolean {
+    const report = this.run(id)?.report();
+    return report !== undefined && !report.released && isUp(report);
   }
 
   /** @throws ProblemError `no-allocation`, `no-task`, `no-command` */

@@ -1,9 +1,11 @@
 import { existsSync, readFileSync } from 'node:fs';
 import type { EtcdCellStore } from '../src/adapters/etcd/etcd.ts';
+import { dnsServer } from '../src/adapters/dns/dns.ts';
 import { makeFolder } from '../src/adapters/disk/make-folder.ts';
 import { openFileThread } from '../src/adapters/file-thread/file-thread.ts';
 import type { Reach } from '../src/adapters/http/http.ts';
 import { fastifyServer } from '../src/adapters/http/http.ts';
+import { nodeClient } from '../src/adapters/http/node-client.ts';
 import type { ShimProgram } from '../src/adapters/processes/processes.ts';
 import { systemCommands } from '../src/adapters/processes/commands.ts';
 import { linuxProcesses } from '../src/adapters/processes/processes.ts';
@@ -27,6 +29,7 @@ import { cellKeys } from '../src/core/cell/keys.ts';
 import type { Resources } from '../src/core/cell/resources.ts';
 import { ADDRESSES, shortOf } from '../src/core/cell/resources.ts';
 import type { CellStore, StoreError } from '../src/ports/cell-store.ts';
+import type { DnsAddress } from '../src/ports/dns.ts';
 import type { TicketVerifier } from '../src/ports/crypto.ts';
 import type { Log } from '../src/ports/telemetry.ts';
 import { armed } from '../src/runtime/faults/armed.ts';
@@ -43,6 +46,7 @@ import type { UserRange } from './leases/task-users.ts';
 import type { AgentPorts } from './ports.ts';
 import type { ControlPlaneDeps } from './network/control-plane.ts';
 import { ControlPlane } from './network/control-plane.ts';
+import { HostNames, NAMES_KEPT_MS } from './names/host-names.ts';
 import type { NetworkRules } from './network/network.ts';
 import { Registrar } from './api/registration.ts';
 import type { PeriodicTaskOptions } from './api/periodic-tasks.ts';
@@ -75,6 +79,10 @@ export interface AgentOptions {
   readonly portRange?: PortRange;
   /** Addresses of this machine to lend to tasks that claim some, by the scalar `addresses`. Default: none. */
   readonly addresses?: readonly string[];
+  /** Where names of what runs are answered over DNS. Default: nowhere. */
+  readonly dns?: DnsAddress;
+  /** How long after the last word of a monitor names are told. Default an hour. */
+  readonly namesKeptMs?: number;
   /** Besides os, arch, hostname, kernel and those of drivers and limits: zone, class. */
   readonly attributes?: Readonly<Record<string, string>>;
   /** Start nothing without a ticket. Default true; then `pinnedKeysFile` is needed. */
@@ -143,18 +151,24 @@ export async function runAgent(options: AgentOptions): Promise<RunningAgent> {
   const { abandon: giveUp, or } = abandonable();
   makeFolder(options.stateFolder, 0o700);
   const metrics = promMetrics({ processMetrics: true });
-  const facts = await factsOf(options);
+  let own: HostAgent | null = null;
+  const names = new HostNames({
+    ...{ clock: systemClock, random: systemRandom, log, metrics },
+    keptMs: options.namesKeptMs ?? NAMES_KEPT_MS,
+    isOver: ({ host, allocation }) => host === options.id && own?.serves(allocation) === false,
+  });
   const shim = options.shim ?? findShim();
   const files = openFileThread(options.stateFolder);
   // Only the compiled shim can put a task into its groups before the task begins.
   const groups = shim.kind === 'native' ? files.cgroups : NO_CGROUPS;
   const shimGroups = await makeShimGroups(groups, log, options.cgroupParent ?? '');
   const { store: cellStore, members } = await storeOf(options, giveUp);
-  const { store, server, disk, processes, cgroups, commands, artifacts, probes, verifier } = armed(
+  const { store, http, server, disk, processes, cgroups, commands, artifacts, probes, verifier } = armed(
     'agent',
     failPointsOf(systemFailures),
     {
       store: cellStore,
+      http: nodeClient(options.reach?.credentials),
       server: fastifyServer({ log, ...options.reach }),
       disk: files.disk,
       processes: linuxProcesses({ stateFolder: options.stateFolder, shim, shimGroups }),
@@ -184,12 +198,6 @@ export async function runAgent(options: AgentOptions): Promise<RunningAgent> {
   const oomScore = shim.kind === 'native' ? ownOomScore() : OOM_SCORE_MAX;
   const root = process.getuid?.() === 0 && shim.kind === 'native';
   const filters = shim.kind === 'native';
-  const settings = {
-    oomScore,
-    filters,
-    ...settingsOf(options, root ? shim.path : null),
-    ...(await nodesOf(options)),
-  };
   const closers: (() => Promise<unknown> | void)[] = [() => ports.processes.close(), () => files.close()];
   if (options.store === undefined) closers.unshift(() => store.close());
   const closeAll = async (): Promise<void> => {
@@ -199,8 +207,17 @@ export async function runAgent(options: AgentOptions): Promise<RunningAgent> {
   const openSecret = credentials === undefined ? null : secretOpener(credentials);
   const crypto = { verifier, digest: sha256Hex, ...(openSecret === null ? {} : { openSecret }) };
   try {
+    closers.unshift(() => names.close());
+    const dns = options.dns === undefined ? null : await names.answer(dnsServer, options.dns);
+    const facts = await factsOf(options, dns === null ? {} : { dns });
+    const settings = {
+      ...{ oomScore, filters, ...settingsOf(options, root ? shim.path : null, dns) },
+      ...(await nodesOf(options)),
+    };
     const agent = await HostAgent.open(ports, facts, crypto, settings);
+    own = agent;
     closers.unshift(() => agent.close());
+    names.follow(store, cellKeys(options.cell), http);
     const registrar = new Registrar(
       {
         store,
@@ -317,7 +334,8 @@ export function delegationChecks(reach: Reach | undefined): Pick<HostRoutesOptio
   return { delegations: { open, digest: sha256Hex } };
 }
 
-async function factsOf(options: AgentOptions): Promise<HostFacts> {
+/** @param found attributes that nobody wrote */
+async function factsOf(options: AgentOptions, found: Readonly<Record<string, string>>): Promise<HostFacts> {
   const amounts: Resources = { ...(await machineCapacity(options.stateFolder)), ...options.capacity };
   const { addresses = [] } = options;
   const capacity: Resources =
@@ -337,19 +355,23 @@ async function factsOf(options: AgentOptions): Promise<HostFacts> {
     reserved,
     gpuModels: options.gpuModels ?? [],
     portRange: options.portRange ?? PORT_RANGE,
-    attributes: { ...machineAttributes(), ...options.attributes },
+    attributes: { ...machineAttributes(), ...found, ...options.attributes },
     agentVersion: options.version,
   };
 }
 
-/** @param shim the compiled one, when tasks can be strangers */
-function settingsOf(options: AgentOptions, shim: string | null): AgentSettings {
+/**
+ * @param shim the compiled one, when tasks can be strangers
+ * @param dns where names are answered
+ */
+function settingsOf(options: AgentOptions, shim: string | null, dns: string | null): AgentSettings {
   // A mark that the tests look for afterwards: what carries it and is still there was left behind.
   const ours = [...(shim === null ? ['PATH'] : []), 'MOORAGE_TEST_RUN'].flatMap((name) => {
     const value = process.env[name];
     return value === undefined ? [] : [[name, value] as const];
   });
-  const hostEnv = { ...AGENT_SETTINGS.hostEnv, ...Object.fromEntries(ours) };
+  const shown = dns === null ? {} : { MOORAGE_DNS: dns };
+  const hostEnv = { ...AGENT_SETTINGS.hostEnv, ...Object.fromEntries(ours), ...shown };
   const { cgroupParent, ociRuntime, addresses = [], taskUids, taskIds, allow } = options;
   return {
     ...AGENT_SETTINGS,

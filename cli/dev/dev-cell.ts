@@ -17,6 +17,8 @@ const HOST_SIZE = ['--cpu', '4', '--memory', '4Gi', '--disk', '10Gi'];
 /** Port ranges of the hosts do not meet, as all of them are the same machine. */
 const HOST_PORTS_FIRST = 20_000;
 const HOST_PORTS_EACH = 500;
+/** In one word: where it serves its API it is told in another one. */
+const ANY_DNS = '--dns=127.0.0.1:0';
 
 /**
  * Brings up a development cell, whose hosts run what they are given.
@@ -59,7 +61,7 @@ function startHosts(cell: LocalCell, count: number) {
       const first = HOST_PORTS_FIRST + index * HOST_PORTS_EACH;
       const ports = `${String(first)}-${String(first + HOST_PORTS_EACH - 1)}`;
       const own = ['--data', cell.folder.host(id), '--keys', cell.folder.keys, '--ports', ports];
-      return cell.role('agent', id, [...HOST_SIZE, ...own, '--stop-tasks-on-exit']);
+      return cell.role('agent', id, [...HOST_SIZE, ...own, ANY_DNS, '--stop-tasks-on-exit']);
     }),
   );
 }

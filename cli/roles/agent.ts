@@ -1,3 +1,4 @@
+import { isIP } from 'node:net';
 import { resolve } from 'node:path';
 import type { OciRuntimeName } from '../../host-agent/drivers/oci-runtime.ts';
 import { OCI_RUNTIMES } from '../../host-agent/drivers/oci-runtime.ts';
@@ -9,6 +10,7 @@ import { pinoLog } from '../../src/adapters/telemetry/telemetry.ts';
 import { ID_RULE, isId } from '../../src/core/cell/ids.ts';
 import type { Allowance } from '../../src/core/host/allowances.ts';
 import { ALLOWANCES } from '../../src/core/host/allowances.ts';
+import type { DnsAddress } from '../../src/ports/dns.ts';
 import { readDuration } from '../../src/wire/values/units.ts';
 import type { Context } from '../command/context.ts';
 import { EXIT, usageError } from '../command/exit.ts';
@@ -39,6 +41,8 @@ export interface AgentFlags extends RoleFlags, AmountFlags {
   readonly gpuModel: readonly string[];
   readonly ports?: string;
   readonly addresses?: string;
+  readonly dns?: string;
+  readonly namesKept?: string;
   readonly attribute: readonly string[];
   readonly beat?: string;
   readonly cgroupParent?: string;
@@ -76,6 +80,10 @@ export async function serveAgent(context: Context, written: AgentFlags): Promise
     attributes: readAttributes(flags.attribute),
     ...(flags.ports === undefined ? {} : { portRange: readPorts(flags.ports) }),
     ...(flags.addresses === undefined ? {} : { addresses: readAddresses(flags.addresses) }),
+    ...(flags.dns === undefined ? {} : { dns: readDns(flags.dns) }),
+    ...(flags.namesKept === undefined
+      ? {}
+      : { namesKeptMs: readAmount('--names-kept', flags.namesKept, readDuration, 'agent') }),
     ...(flags.artifactSource.length === 0 ? {} : { artifactSources: flags.artifactSource }),
     ...(flags.cgroupParent === undefined ? {} : { cgroupParent: readGroup(flags.cgroupParent) }),
     ...(flags.ociRuntime === undefined ? {} : { ociRuntime: readRuntime(flags.ociRuntime) }),
@@ -130,6 +138,17 @@ function asJoined(flags: AgentFlags): { readonly flags: AgentFlags; readonly has
     allow: flags.allow.length === 0 ? (joined.allow ?? []) : flags.allow,
   };
   return { flags: own, hasJoined: own.credentials === folder.credentials };
+}
+
+/** It answers whoever reaches it, so that it is for this machine alone. */
+function readDns(text: string): DnsAddress {
+  const parts = /^(127(?:\.\d{1,3}){3}|\[::1\]):(\d{1,5})$/.exec(text);
+  const [host = '', port] = [parts?.[1]?.replaceAll(/[[\]]/g, ''), Number(parts?.[2])];
+  if (parts !== null && isIP(host) !== 0 && port <= 65_535) return { host, port };
+  throw usageError(
+    `--dns ${text}: write a loopback address and a port, since it answers whoever reaches it`,
+    'moorage agent --dns 127.0.0.1:8600',
+  );
 }
 
 /** Slashes around the name do not count; `.` and `..` are refused. */

@@ -58,6 +58,11 @@ export function addRoleVerbs(program: Command, { run }: ProgramInput): void {
     )
     .option('--ports <first-last>', 'ports for tasks (default: 20000-29999)')
     .option('--addresses <network>', 'addresses of this machine to lend to tasks, such as 127.64.0.0/28')
+    .option('--dns <host:port>', 'answer DNS for names of what runs, at a loopback address: 127.0.0.1:8600')
+    .option(
+      '--names-kept <time>',
+      'names are told for so long after the last word of a monitor, then not at all (default: 1h)',
+    )
     .option('--attribute <name=value>', 'for constraints, such as zone=a; may be repeated', collect, [])
     .option('--beat <time>', 'how often it says that it is there; monitors expect one in 3 s (default: 1s)')
     .option('--artifact-source <prefix>', 'artifacts come from there only; may be repeated', collect, [])

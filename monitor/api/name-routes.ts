@@ -4,6 +4,7 @@ import { nameText, readName } from '../../src/core/names/names.ts';
 import type { Route, RouteReply, RouteRequest } from '../../src/ports/http.ts';
 import type { NameAnswer } from '../../src/wire/api/names-api.ts';
 import { NAMES_ASKED_CHARS_MAX } from '../../src/wire/api/names-api.ts';
+import { readNamesWanted } from '../../src/wire/api/names-frames.ts';
 import { refuse } from '../refusals.ts';
 import type { MonitorState } from './monitor-state.ts';
 import { flagIn, namespaceIn } from './requests.ts';
@@ -16,6 +17,13 @@ export function nameRoutes(state: MonitorState): Route[] {
       right: 'names',
       handle: async (request) =>
         flagIn(request, 'follow', false) ? follow(state, request) : list(state, request),
+    },
+    {
+      method: 'POST',
+      path: '/v1/names/follow',
+      right: 'names',
+      reads: true,
+      handle: async (request) => followWanted(state, request),
     },
     {
       method: 'GET',
@@ -54,13 +62,22 @@ function follow(state: MonitorState, request: RouteRequest): RouteReply {
     throw refuse(400, 'bad-request', `names may have ${String(NAMES_ASKED_CHARS_MAX)} characters at most`, {
       path: 'names',
     });
-  const names = text === undefined ? null : new Set(text.split(',').map((part) => nameText(nameIn(part))));
+  const names = text === undefined ? null : textsOf(text.split(','));
   const seen = (one: string): boolean => (namespace === null || one === namespace) && sees(request.peer, one);
-  return {
-    status: 200,
-    contentType: 'application/x-ndjson',
-    stream: state.names.read(names, seen, request.signal),
-  };
+  return stream(state.names.read(names, seen, request.signal));
+}
+
+function followWanted(state: MonitorState, request: RouteRequest): RouteReply {
+  const names = textsOf(readNamesWanted(request.body).names);
+  return stream(state.names.read(names, (one) => sees(request.peer, one), request.signal));
+}
+
+function textsOf(parts: readonly string[]): ReadonlySet<string> {
+  return new Set(parts.map((part) => nameText(nameIn(part))));
+}
+
+function stream(lines: AsyncIterable<string>): RouteReply {
+  return { status: 200, contentType: 'application/x-ndjson', stream: lines };
 }
 
 function answerOf(state: MonitorState, name: ServiceName): Omit<NameAnswer, 'incomplete'> {

@@ -19,7 +19,7 @@ const REQUEST_ID = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,63}$/;
 
 /** The route, with a record before each request that may change something. Reads leave none. */
 export function audited(state: AuditedState, route: Route): Route {
-  if (route.method === 'GET') return route;
+  if (route.method === 'GET' || route.reads === true) return route;
   const act = actOf(route.method, route.path);
   const handle = async (request: RouteRequest): Promise<RouteReply> => {
     const { record, requestId } = await begun(state, request, act(request, state), route.right === 'enter');

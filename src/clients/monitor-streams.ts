@@ -4,12 +4,12 @@ import type { LogStream } from '../wire/api/host-api.ts';
 import { LOG_OFFSET_HEADER } from '../wire/api/host-api.ts';
 import type { CellEvent } from '../wire/api/monitor-api.ts';
 import { LOG_ALLOCATION_HEADER, REVISION_HEADER } from '../wire/api/monitor-api.ts';
-import type { NameFrame } from '../wire/api/names-api.ts';
+import type { NameFrame, NamesWanted } from '../wire/api/names-api.ts';
 import { NAMES_SILENCE_MS } from '../wire/api/names-api.ts';
 import { ProblemError } from '../wire/api/problem.ts';
 import type { JobRef } from './monitor-paths.ts';
 import { pathOf, query } from './monitor-paths.ts';
-import type { MonitorFailover } from './monitor-failover.ts';
+import type { MonitorCall, MonitorFailover } from './monitor-failover.ts';
 
 export interface LogCall {
   readonly stream: LogStream;
@@ -159,16 +159,33 @@ export async function* readEvents(
  * @param signal ends it
  * @throws ProblemError, HttpError; NdjsonError when the monitor sent something else
  */
-export async function* readNames(
+export function readNames(
   monitors: MonitorFailover,
   which: { readonly names?: string | undefined; readonly namespace?: string | undefined },
+  signal: AbortSignal | undefined,
+): AsyncGenerator<NameFrame> {
+  return framesOf(monitors, { ...GET, path: `/v1/names${query({ ...which, follow: true })}` }, signal);
+}
+
+/** The same of at most `NAMES_FOLLOWED_MAX` names. */
+export function readWantedNames(
+  monitors: MonitorFailover,
+  names: readonly string[],
+  signal: AbortSignal,
+): AsyncGenerator<NameFrame> {
+  const body: NamesWanted = { names };
+  return framesOf(monitors, { method: 'POST', path: '/v1/names/follow', body, repeatable: true }, signal);
+}
+
+async function* framesOf(
+  monitors: MonitorFailover,
+  call: Pick<MonitorCall, 'method' | 'path' | 'body' | 'repeatable'>,
   signal: AbortSignal | undefined,
 ): AsyncGenerator<NameFrame> {
   // Most callers follow no names, and need not load what checks their frames.
   const { readNameFrame } = await import('../wire/api/names-frames.ts');
   const stream = await monitors.stream({
-    ...GET,
-    path: `/v1/names${query({ ...which, follow: true })}`,
+    ...call,
     timeoutMs: NAMES_SILENCE_MS,
     idleTimeoutMs: NAMES_SILENCE_MS,
     signal,

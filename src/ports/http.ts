@@ -85,6 +85,8 @@ export interface Route {
   readonly right: Right;
   /** Where this route takes more than `ListenOptions.bodyBytesMax`. */
   readonly bodyBytesMax?: number;
+  /** It changes nothing, though it is no GET: what it asks for has no room in an address. */
+  readonly reads?: true;
   readonly handle: (request: RouteRequest) => Promise<RouteReply>;
 }
 

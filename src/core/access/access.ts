@@ -32,8 +32,8 @@ const HOLDERS = {
   metrics: { roles: ['monitor', 'operator'], scope: 'operate' },
   /** Jobs, hosts, events, output, limits, the state of schedulers. */
   read: { roles: ['scheduler', 'monitor', 'operator'], scope: 'read' },
-  /** Where instances are reached that serve. */
-  names: { roles: ['scheduler', 'monitor', 'operator'], scope: 'read' },
+  /** Where instances are reached that serve, and nothing else of them. */
+  names: { roles: ['scheduler', 'agent', 'monitor', 'operator'], scope: 'read' },
   /** What runs on hosts, as they report it: all of it. */
   reports: { roles: ['scheduler', 'monitor', 'arbiter', 'operator'], scope: 'operate' },
   /** Jobs and one-off runs: to submit, stop and delete them. */
@@ -91,6 +91,8 @@ export function holdersOf(right: Right): readonly (IdentityRole | Scope)[] {
 
 /** Whether the caller may know of what lies in the namespace. */
 export function sees(peer: Caller | null, namespace: string): boolean {
+  // What a host may know it tells to whoever asks on it.
+  if (peer?.role === 'agent') return namespace !== SYSTEM_NAMESPACE;
   if (peer?.role !== 'person') return true;
   if (namespace === SYSTEM_NAMESPACE) return isOfCell(peer.scope);
   return peer.namespaces?.includes(namespace) ?? true;

@@ -14,7 +14,7 @@ export interface ServiceName {
 }
 
 /** All names of the cell lie below it in DNS. */
-const DNS_ZONE = 'moorage';
+export const DNS_ZONE = 'moorage';
 /** Of a whole name as text, without a dot at the end (RFC 1035, 2.3.4). */
 const DNS_CHARS_MAX = 253;
 /** What a job may have so that each of its names can be asked for: with dots, the zone, and `_` and `_tcp.` of a service record. */

@@ -1,7 +1,9 @@
 import { z } from 'zod';
 import type { Endpoint } from '../../core/names/endpoints.ts';
 import { whole } from '../codec/codec.ts';
-import type { NameFrame } from './names-api.ts';
+import { readBody } from './api.ts';
+import type { NameFrame, NamesWanted } from './names-api.ts';
+import { NAMES_FOLLOWED_MAX } from './names-api.ts';
 
 const endpoint: z.ZodType<Endpoint> = z.object({
   allocation: z.string(),
@@ -22,4 +24,13 @@ const frame: z.ZodType<NameFrame> = z.discriminatedUnion('kind', [
 export function readNameFrame(value: unknown): NameFrame | null {
   const reading = frame.safeParse(value);
   return reading.success ? reading.data : null;
+}
+
+export const namesWanted: z.ZodType<NamesWanted> = z.strictObject({
+  names: z.array(z.string().max(253)).max(NAMES_FOLLOWED_MAX),
+});
+
+/** @throws ProblemError 400 */
+export function readNamesWanted(body: unknown): NamesWanted {
+  return readBody(namesWanted, body);
 }

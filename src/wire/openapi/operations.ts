@@ -2,6 +2,7 @@ import type { z } from 'zod';
 import { sharedResourceRequest } from '../api/cell-api.ts';
 import { execRequest, signalRequest } from '../api/exec-api.ts';
 import { eligibilityRequest, rolloutRequest, scaleRequest, undoRequest } from '../api/monitor-requests.ts';
+import { namesWanted } from '../api/names-frames.ts';
 import { pauseRequest } from '../api/pause-api.ts';
 import { quotaRequest } from '../api/quota-api.ts';
 import { openIdRequest } from '../access/openid-requests.ts';
@@ -223,6 +224,14 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
       text('names', 'with `follow`: these only, with commas between'),
     ],
     answers: ok('NameListAnswer'),
+    errors: BAD,
+  },
+  'POST /v1/names/follow': {
+    summary: 'Tells who serves these names, and goes on with what changes',
+    ...{ body: namesWanted, example: { names: ['http.web.shop.default'] } },
+    answers: [
+      { status: 200, type: 'application/x-ndjson', of: 'NameFrame, one JSON a line, without an end' },
+    ],
     errors: BAD,
   },
   'GET /v1/names/:name': {
