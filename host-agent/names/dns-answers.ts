@@ -116,7 +116,7 @@ function kindOf(address: string): 'A' | 'AAAA' | null {
 
 /** Several instances of one host have its address in common. */
 function distinct(records: readonly DnsRecord[]): readonly DnsRecord[] {
-  return [...new Map(records.map((record) => [`${record.name} ${String(record.data)}`, record])).values()];
+  return [...new Map(records.map((record) => [JSON.stringify([record.name, record.data]), record])).values()];
 }
 
 function targetOf(address: string): string {

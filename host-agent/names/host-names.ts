@@ -21,7 +21,7 @@ export interface HostNamesDeps {
   /** How long after the last word of a monitor what is known is told. */
   readonly keptMs: number;
   /** Does an instance of this host not serve any more? */
-  isOver(endpoint: Endpoint): boolean;
+  readonly isOver: (endpoint: Endpoint) => boolean;
 }
 
 /** An hour: as long as nobody places or ends anything, what was true stays true, but for what dies. */

@@ -25,7 +25,7 @@ export interface KnownNamesDeps {
   /** After so long without a word of a monitor nothing is known. */
   readonly keptMs: number;
   /** This host sooner than any monitor: does its own instance not serve any more? */
-  isOver(endpoint: Endpoint): boolean;
+  readonly isOver: (endpoint: Endpoint) => boolean;
 }
 
 type Told = Pick<NameChange, 'known' | 'endpoints'>;

@@ -3,7 +3,7 @@
  * yaml and the command line's.
  *
  * - The cell: `etcd/` is the store; `store/` is what every store does alike.
- * - Other processes: `http/` (servers, clients, channels), `pki/` (who they are), `tickets/` (signatures), `openid/` (tokens that others made).
+ * - Other processes: `http/` (servers, clients, channels), `dns/` (answers), `pki/` (who they are), `tickets/` (signatures), `openid/` (tokens that others made).
  * - A host's machine: `processes/` (shims, tasks, control groups), `disk/` (the state folder); `file-thread/` changes both
  *   in a thread of its own.
  * - Every role: `system/` (time, randomness, fail points), `telemetry/` (logs, metrics).

@@ -174,8 +174,11 @@ export function readWantedNames(
   signal: AbortSignal,
 ): AsyncGenerator<NameFrame> {
   const body: NamesWanted = { names };
-  return framesOf(monitors, { method: 'POST', path: '/v1/names/follow', body, repeatable: true }, signal);
+  return framesOf(monitors, { ...POST, path: FOLLOW_PATH, body }, signal);
 }
+
+const FOLLOW_PATH = '/v1/names/follow';
+const POST = { method: 'POST', repeatable: true } as const;
 
 async function* framesOf(
   monitors: MonitorFailover,

@@ -41,6 +41,8 @@ const ROLE_ENTRIES: Readonly<Record<FailRole, string>> = {
  */
 const NO_PORTS: ReadonlySet<string> = new Set([
   ...['Clock', 'Random', 'Log', 'Metrics', 'CallQueue', 'Follower', 'Following', 'Channel', 'ChannelClient'],
+  // Only answers from memory: a fail-point there would be one of the asker.
+  ...['DnsServer', 'DnsListener'],
   ...['Names', 'OpenIdTokens'],
 ]);
 

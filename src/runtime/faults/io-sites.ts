@@ -151,6 +151,7 @@ host-agent/limits/control-groups.ts cgroups.remove*3 agent:group
 host-agent/limits/control-groups.ts cgroups.write*3 agent:file
 host-agent/limits/shim-groups.ts cgroups.make agent:group
 host-agent/limits/shim-groups.ts cgroups.mounts agent:all
+host-agent/names/host-names.ts http.close agent:all
 host-agent/network/control-plane.ts store.list agent:hosts
 host-agent/network/network.ts commands.run*5 agent:program
 host-agent/orders/admission.ts verifier.verify agent:ticket
@@ -283,6 +284,8 @@ schedulers/state/owner-write.ts store.attempt scheduler:allocs,outcomes
 src/clients/arbiter-client.ts http.call*2 scheduler:post.tickets arbiter:get.grants
 src/clients/host-client.ts http.call*2 scheduler:delete.allocations.id,get.allocations,get.allocations.id,post.allocations.id.stop,put.allocations.id monitor:delete.allocations.id,get.allocations,get.allocations.id,get.allocations.id.exec.command,get.usage,post.allocations.id.exec,post.allocations.id.signal,post.allocations.id.stop
 src/clients/host-client.ts http.stream scheduler: monitor:get.allocations.id.logs
+src/clients/monitor-failover.ts http.call agent:
+src/clients/monitor-failover.ts http.stream agent:post.names.follow
 src/clients/scheduler-client.ts http.call*2 monitor:get.jobs.namespace.job.why,get.status
 src/clients/scheduler-client.ts http.stream monitor:
 src/runtime/commit/attempt.ts store.history scheduler:allocs monitor:allocs
@@ -369,6 +372,7 @@ monitor POST /v1/jobs
 monitor POST /v1/jobs/:namespace/:job/stop
 monitor POST /v1/jobs/bulk
 monitor POST /v1/join
+monitor POST /v1/names/follow
 monitor POST /v1/runs
 monitor POST /v1/tokens
 monitor PUT /v1/openid/:name

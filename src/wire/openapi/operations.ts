@@ -228,7 +228,7 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
   },
   'POST /v1/names/follow': {
     summary: 'Tells who serves these names, and goes on with what changes',
-    ...{ body: namesWanted, example: { names: ['http.web.shop.default'] } },
+    body: namesWanted,
     answers: [
       { status: 200, type: 'application/x-ndjson', of: 'NameFrame, one JSON a line, without an end' },
     ],

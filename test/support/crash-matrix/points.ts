@@ -38,6 +38,7 @@ const ELSEWHERE: readonly (readonly [RegExp, string])[] = [
     'no task here begins as root: user-namespaces.test.ts kills the agent of some',
   ],
   [/^agent\/link\.renew/, 'no task here has a disconnect deadline'],
+  [/^agent\/http\./, 'nobody here asks for a name: name-follower.test.ts, dns.test.ts'],
   [/^agent\/cgroups\.killListed/, 'only where there is no cgroup.kill'],
 ];
 

@@ -15,7 +15,7 @@ interface World {
   readonly clock: ManualClock;
   readonly names: KnownNames;
   readonly over: Set<string>;
-  ask(type: string, name?: string): Promise<DnsAnswer>;
+  readonly ask: (type: string, name?: string) => Promise<DnsAnswer>;
 }
 
 /** @param endpoints null: there is no such port */
