@@ -1,7 +1,7 @@
 /**
- * Names on a host: those that its tasks want, or that somebody on it asked for, followed at a monitor. `names.ts` keeps what was
- * told, also when no monitor answers any more; `name-follower.ts` holds the stream to a monitor; `dns-answers.ts` says it in DNS;
- * `task-endpoints.ts` puts it into the environment and the files of tasks.
+ * Names on a host: those that somebody on it asked for, followed at a monitor. `names.ts` keeps what was told, also when no
+ * monitor answers any more; `name-follower.ts` holds the stream to a monitor; `dns-answers.ts` says it in DNS; `host-names.ts` joins
+ * them.
  */
 import type { Endpoint } from '../../src/core/names/endpoints.ts';
 import { serving } from '../../src/core/names/endpoints.ts';

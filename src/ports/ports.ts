@@ -7,7 +7,7 @@
  * - The cell: `cell-store.ts`, and `store-upkeep.ts` for its size.
  * - Other processes: `http.ts` (calls, streams, channels, routes); `on-abort.ts` waits for a signal; `page.ts`: files for browsers.
  * - A host's machine: `disk.ts`, `process.ts`, `cgroups.ts`, `commands.ts`, `artifacts.ts`, `probes.ts`,
- *   `names.ts`.
+ *   `names.ts`, `dns.ts` (answers).
  */
 
 /** An operating fault of a port. `retryable`: the same call may succeed later. */

@@ -11,6 +11,7 @@ import {
 import type { IdentityRole } from '../../../../src/core/access/identity.ts';
 import { IDENTITY_ROLES } from '../../../../src/core/access/identity.ts';
 import { SCOPES } from '../../../../src/core/access/person.ts';
+import { SYSTEM_NAMESPACE } from '../../../../src/core/cell/ids.ts';
 
 function rightsOf(role: IdentityRole): readonly Right[] {
   return RIGHTS.filter((right) => !isForAnybody(right) && mayUse({ cell: 'c', role, id: 'x' }, right));
@@ -21,8 +22,10 @@ describe('rights', () => {
     expect(rightsOf('scheduler')).toEqual(['health', 'read', 'names', 'reports', 'start', 'stop', 'tickets']);
   });
 
-  it('an agent calls nobody, a member of the store has no right at all', () => {
-    expect(rightsOf('agent')).toEqual(['health']);
+  it('an agent asks for names and nothing else, a member of the store has no right at all', () => {
+    expect(rightsOf('agent')).toEqual(['health', 'names']);
+    expect(sees({ role: 'agent', cell: 'dev', id: 'host-1' }, 'team-a')).toBe(true);
+    expect(sees({ role: 'agent', cell: 'dev', id: 'host-1' }, SYSTEM_NAMESPACE)).toBe(false);
     expect(rightsOf('etcd')).toEqual([]);
   });
 
