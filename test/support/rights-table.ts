@@ -20,6 +20,8 @@ export interface ServedRoute {
   readonly method: string;
   readonly path: string;
   readonly right: Right;
+  /** It changes nothing, though it has a body. */
+  readonly reads?: true;
 }
 
 /** What the lists of routes are made with; no route is called, so nothing of it is touched. */
@@ -43,6 +45,7 @@ export function servedRoutes(): readonly ServedRoute[] {
     made.flat().map((route) => ({
       ...{ server: server as ServerRole, path: route.path, right: route.right },
       method: 'method' in route ? route.method : 'CHANNEL',
+      ...('reads' in route && route.reads === true ? { reads: true as const } : {}),
     })),
   );
 }

@@ -37,6 +37,7 @@ const MORE: Readonly<Record<string, readonly unknown[]>> = {
   ],
   'monitor POST /v1/runs': [{ name: 'fuzz-3', command: ['cat'], stdin: true, timeout: '5s' }],
   'monitor PUT /v1/secrets/:namespace/:name': [{ sealed: '@sealed' }],
+  'monitor POST /v1/names/follow': [{ names: ['http.web.shop.default'] }],
   'monitor POST /v1/join': [{ publicKey: '@publicKey', proof: '@proof' }],
   'agent PUT /v1/allocations/:id': [
     { ...start, ticket: '@ticket' },
