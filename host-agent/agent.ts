@@ -117,7 +117,6 @@ export class HostAgent {
     const table = new AllocationTable(feed, host, freePorts, counted);
     const admission = new Admission({ journal, ...crypto, host });
     const orphans = new Orphans(ports);
-    const signals = new Signals(ports);
     const isClosed = (): boolean => this.#leaks.isClosed;
     this.#context = {
       ...{
@@ -129,7 +128,7 @@ export class HostAgent {
         table,
         orphans,
         leases,
-        signals,
+        signals: opened.signals,
       },
       links: new ShimLinks(ports),
       holders: new InputHolders(ports.clock),
@@ -171,7 +170,11 @@ export class HostAgent {
       const { openSecret = null } = crypto;
       const options = { owner, cgroupParent, artifactBytesMax, openSecret, ...own };
       const tools = await TaskTools.open(plain, options);
-      const ports: TaskPorts = { ...plain, tools, checkSemaphore: new Semaphore(CHECKS_AT_ONCE_MAX) };
+      const signals = new Signals(plain);
+      const ports: TaskPorts = {
+        ...{ ...plain, tools, signals },
+        checkSemaphore: new Semaphore(CHECKS_AT_ONCE_MAX),
+      };
       const network = await networkRules(plain, {
         ...{ stateId, users: [users, ids], isolation: tools.isolation },
       });
@@ -181,7 +184,7 @@ export class HostAgent {
       if (plain.cgroups !== undefined) Object.assign(attributes, networkAttribute(network));
       const host: Host = { ...facts, attributes, bootId: ports.processes.bootId, incarnation };
       const agent = new HostAgent(ports, crypto, settings, {
-        ...{ stateId, disk, journal, host, release, users, ids, network },
+        ...{ stateId, disk, journal, host, release, users, ids, network, signals },
       });
       await disk.look();
       await agent.#context.leases.open();
@@ -396,6 +399,7 @@ export class HostAgent {
 interface Opened {
   readonly stateId: string;
   readonly disk: StateDisk;
+  readonly signals: Signals;
   readonly journal: Journal;
   readonly host: Host;
   readonly users: UserRange;

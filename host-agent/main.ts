@@ -189,6 +189,7 @@ export async function runAgent(options: AgentOptions): Promise<RunningAgent> {
     commands,
     artifacts,
     probes,
+    names: names.known,
     clock: systemClock,
     random: systemRandom,
     log,

@@ -7,6 +7,16 @@ import type { Probes } from '../src/ports/probes.ts';
 import type { Processes } from '../src/ports/process.ts';
 import type { Random } from '../src/ports/random.ts';
 import type { Log, Metrics } from '../src/ports/telemetry.ts';
+import type { KnownNames } from './names/names.ts';
+
+/** What tasks want of names. */
+export type TaskNames = Pick<KnownNames, 'pin' | 'now' | 'onTold'>;
+
+/** Sends a signal to a task, once for each command id. */
+export interface SignalSender {
+  /** @returns the system's error number; null when its target had ended @throws DiskError */
+  readonly send: (name: string, commandId: string, signal: string) => Promise<number | null>;
+}
 
 /** The world as a host-agent sees it. */
 export interface AgentPorts {
@@ -20,6 +30,8 @@ export interface AgentPorts {
   readonly artifacts?: ArtifactSource;
   /** Absent: no task is checked, and each is ready as soon as it runs. */
   readonly probes?: Probes;
+  /** Absent: tasks are told of no endpoints. */
+  readonly names?: TaskNames;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;

@@ -265,6 +265,7 @@ export class AllocationRun {
     this.#move('preparing');
     await this.#ports.disk.makeFolder(workFolder(this.id));
     if (!this.#gather()) return false;
+    if (!this.tasks.map((run) => run.knowsNames(() => this.wake())).every(Boolean)) return false;
     if (this.#lacks !== null) {
       await this.#end('task-failed', this.#lacks);
       return true;

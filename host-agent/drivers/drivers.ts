@@ -20,7 +20,7 @@ import type { ShimLaunch } from '../../src/wire/host-files/attempt-files.ts';
 import { openLimits } from '../limits/control-groups.ts';
 import type { DeviceNode, LimitsDriver } from '../limits/limits.ts';
 import { LIMITED, NO_LIMITS } from '../limits/limits.ts';
-import type { AgentPorts } from '../ports.ts';
+import type { AgentPorts, SignalSender } from '../ports.ts';
 import { ArtifactCache } from './artifact-cache.ts';
 import { execDriver } from './exec.ts';
 import type { Isolation } from './isolation.ts';
@@ -43,6 +43,7 @@ export interface TaskPorts extends AgentPorts {
   readonly tools: TaskTools;
   /** Of health checks, all of this host's tasks together. */
   readonly checkSemaphore: Semaphore;
+  readonly signals: SignalSender;
 }
 
 /** `refused`: it is not to be started, and `why` is for people. */

@@ -1,7 +1,7 @@
 /**
- * Names on a host: those that somebody on it asked for, followed at a monitor. `names.ts` keeps what was told, also when no
+ * Names on a host: those that its tasks use or somebody on it asked for, followed at a monitor. `names.ts` keeps what was told, also when no
  * monitor answers any more; `name-follower.ts` holds the stream to a monitor; `dns-answers.ts` says it in DNS; `host-names.ts` joins
- * them.
+ * them. `task-endpoints.ts` puts it into the environment and the files of tasks.
  */
 import type { Endpoint } from '../../src/core/names/endpoints.ts';
 import { serving } from '../../src/core/names/endpoints.ts';
@@ -44,6 +44,8 @@ export class KnownNames {
   /** By how many it is pinned. */
   readonly #pinned = new Map<string, number>();
   readonly #told = new Map<string, Told>();
+  /** Told, and not all that was to be told with it. */
+  readonly #unheard = new Set<string>();
   readonly #waiting = new Map<string, Set<() => void>>();
   readonly #listeners = new Set<(name: string) => void>();
   #onWanted: () => void = () => undefined;
@@ -123,12 +125,15 @@ export class KnownNames {
   tell({ name, known, endpoints }: NameChange): void {
     if (!this.#pinned.has(name) && !this.#asked.has(name)) return;
     this.#told.set(name, { known, endpoints });
-    for (const listener of this.#listeners) listener(name);
+    this.#unheard.add(name);
   }
 
   /** A monitor that knows all hosts says that this was all. */
   heard(): void {
     this.#heardAtMs = this.#deps.clock.monotonicMs();
+    const names = [...this.#unheard];
+    this.#unheard.clear();
+    for (const name of names) for (const listener of [...this.#listeners]) listener(name);
     for (const [name, wakes] of [...this.#waiting])
       if (this.#told.has(name)) for (const wake of [...wakes]) wake();
   }

@@ -53,6 +53,10 @@ export class StateDisk implements Disk {
     return this.#durably(() => this.#disk.replace(path, text));
   }
 
+  hand(path: string, text: string): Promise<void> {
+    return this.#disk.hand(path, text);
+  }
+
   append(path: string, text: string): Promise<void> {
     return this.#durably(() => this.#disk.append(path, text));
   }

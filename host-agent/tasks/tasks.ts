@@ -26,6 +26,7 @@ import {
 import type { Owned } from '../drivers/task-driver.ts';
 import { ownedOf } from '../drivers/task-driver.ts';
 import type { TaskPorts } from '../drivers/drivers.ts';
+import { TaskEndpoints } from '../names/task-endpoints.ts';
 import { readRecord } from '../state/records.ts';
 import { forgetReadyFiles } from './check-probe.ts';
 import { TaskHealth } from './health.ts';
@@ -92,6 +93,7 @@ export class TaskRun {
   readonly #own: Owned;
   readonly #deadlines: () => ShimDeadlines;
   readonly #health: TaskHealth;
+  readonly #endpoints: TaskEndpoints;
   #attempt: AttemptSpec | null = null;
   #observed: AttemptState | null = null;
   /** Of the attempt before this one. */
@@ -118,6 +120,16 @@ export class TaskRun {
     this.#deadlines = order.deadlines;
     this.#health = new TaskHealth(ports, order);
     this.task = order.task;
+    const { signals } = ports;
+    const attempt = (): string | null =>
+      this.#done || this.#attempt === null || this.#observed?.kind === 'ended' ? null : this.#name();
+    this.#endpoints = new TaskEndpoints({
+      ports,
+      signals,
+      allocation: order.allocation,
+      task: order.task,
+      attempt,
+    });
   }
 
   get begun(): boolean {
@@ -185,6 +197,11 @@ export class TaskRun {
     };
   }
 
+  /** @returns whether enough is known of the names that it uses @param wake called when that is to be asked again */
+  knowsNames(wake: () => void): boolean {
+    return this.#endpoints.heard(wake);
+  }
+
   /** The first attempt. */
   async begin(): Promise<void> {
     await this.#beginAttempt(1, [], null);
@@ -211,6 +228,7 @@ export class TaskRun {
     this.#over = past.over || rebooted;
     if (rebooted) await endUnseen(this.#ports, name, 'host-reboot');
     await this.refresh(true);
+    if (!this.#done) this.#endpoints.follow();
   }
 
   async #endOf(number: number): Promise<ExitRecord | null> {
@@ -252,6 +270,7 @@ export class TaskRun {
   /** Nothing more is asked of it; what runs goes on. */
   close(): void {
     this.#health.close();
+    this.#endpoints.close();
   }
 
   /** Drives it to its end: signal, grace, kill. Call again until `done`. @param isKill kill at once */
@@ -364,6 +383,7 @@ export class TaskRun {
 
   #finish(why: string): void {
     this.#done = true;
+    this.#endpoints.close();
     this.#restartAtMs = null;
     this.#why = why;
   }
@@ -413,7 +433,8 @@ export class TaskRun {
     });
     const order = { attempt, allocation: this.#allocation, task: this.task, ...this.#own };
     await forgetReadyFiles(this.#ports, order);
-    const prepared = await this.#ports.tools.prepare(order, launch);
+    const env = { ...launch.env, ...(await this.#endpoints.prepare()) };
+    const prepared = await this.#ports.tools.prepare(order, { ...launch, env });
     this.#askedAtMs = this.#ports.clock.monotonicMs();
     if (prepared.kind === 'ready') await beginAttempt(this.#ports, spec, prepared.launch);
     else await refuseAttempt(this.#ports, spec, prepared.why);

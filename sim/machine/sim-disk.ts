@@ -31,6 +31,10 @@ export class SimDisk implements Disk {
     return this.#write('disk replace', path, () => this.#machine.content.write(path, text, true));
   }
 
+  hand(path: string, text: string): Promise<void> {
+    return this.#write('disk hand', path, () => this.#machine.content.write(path, text, false));
+  }
+
   append(path: string, text: string): Promise<void> {
     return this.#write('disk append', path, () => this.#machine.content.append(path, text, true), {
       path,

@@ -18,6 +18,12 @@ export interface Disk {
   /** As `publish`, but takes the place of what was there: for the few records that change. Always synced. */
   replace(path: string, text: string): Promise<void>;
 
+  /**
+   * Puts a text for everybody to read into a folder that somebody else may write to: written elsewhere, then renamed, so that a
+   * link that was laid there is replaced and not followed. Not synced.
+   */
+  hand(path: string, text: string): Promise<void>;
+
   /** Adds to the end of a file, which is made when it is missing, and syncs. Calls that come together share one sync. */
   append(path: string, text: string): Promise<void>;
 

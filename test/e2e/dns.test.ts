@@ -54,6 +54,19 @@ groups:
         checks: { web: { http: /, interval: 200ms } }
 `;
 
+/** Says its endpoints at its start, and again whenever it is told that the file is another one. */
+const CLIENT = `
+name: client
+type: service
+endpoints: [{ name: http.web.shop, env: SHOP, file: shop.txt, onChange: SIGHUP }]
+script: |
+  say() { echo "now $(tr '\\n' ' ' < shop.txt)"; }
+  trap say HUP
+  echo "begins with $SHOP"
+  say
+  while :; do sleep 0.1; done
+`;
+
 describe('DNS on every host', () => {
   it('issue 27 S0.30 S0.42: tells who serves, forgets who does not at once, and goes on when monitors are killed', async () => {
     writeFileSync(join(folder.path, 'shop.yaml'), JOB);
@@ -82,5 +95,34 @@ describe('DNS on every host', () => {
     expect((await moorage('stop', 'shop')).code).toBe(0);
     await untilPorts(all, (ports) => ports.length === 0);
     await expect(one.resolve4(NAME)).rejects.toMatchObject({ code: 'ENODATA' });
+  });
+
+  it('issue 27 S0.30 S4.21: a task has the endpoints that it uses, and hears of others, also after its agent was killed', async () => {
+    expect((await moorage('run', 'shop.yaml')).code).toBe(0);
+    writeFileSync(join(folder.path, 'client.yaml'), CLIENT);
+    const [one] = await resolvers();
+    if (one === undefined) throw new Error('no host');
+    await untilPorts([one], (ports) => ports.length === 2);
+    expect((await moorage('run', 'client.yaml')).code).toBe(0);
+    const said = async (): Promise<readonly string[]> =>
+      (await moorage('logs', 'client')).stdout.trim().split('\n');
+    const textOf = (ports: readonly number[], between: string): string =>
+      ports.map((port) => `127.0.0.1:${String(port)}`).join(between);
+    const sorted = (text = '', between: RegExp): readonly string[] =>
+      text.split(between).filter(Boolean).sort();
+    while ((await said()).length < 2);
+    const before = textOf(await portsOf(one), ',')
+      .split(',')
+      .sort();
+    const [begins, first] = await said();
+    expect(sorted(begins?.replace('begins with ', ''), /,/)).toEqual(before);
+    expect(sorted(first?.replace('now ', ''), / /)).toEqual(before);
+
+    for (const host of ['host-1', 'host-2'])
+      process.kill(Number(new RegExp(`${host} (\\d+)`).exec(cell.output())?.[1]), 'SIGKILL');
+    expect((await moorage('restart', 'shop')).code).toBe(0);
+    let last: readonly string[] = [];
+    while (last.length !== 2 || last.some((endpoint) => before.includes(endpoint)))
+      last = sorted((await said()).at(-1)?.replace('now ', ''), / /);
   });
 });

@@ -4,6 +4,7 @@
  * files for the command line.
  */
 import {
+  chmodSync,
   closeSync,
   fdatasync,
   fsync,
@@ -88,6 +89,19 @@ class NodeDisk implements Disk {
     return asDisk(`write ${path}`, async () => {
       renameSync(await this.#writeBeside(path, text, true), this.absolute(path));
       await this.#syncFolder(dirname(this.absolute(path)));
+    });
+  }
+
+  hand(path: string, text: string): Promise<void> {
+    return asDisk(`write ${path}`, async () => {
+      const temporary = await this.#writeBeside('handed/file', text, false);
+      try {
+        chmodSync(temporary, 0o644);
+        renameSync(temporary, this.absolute(path));
+      } catch (error) {
+        rmSync(temporary, { force: true });
+        throw error;
+      }
     });
   }
 

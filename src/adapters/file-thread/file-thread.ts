@@ -44,6 +44,7 @@ function diskThrough(calls: ThreadCalls, local: Disk): Disk {
   return {
     publish: calls.method('disk', 'publish'),
     replace: calls.method('disk', 'replace'),
+    hand: calls.method('disk', 'hand'),
     append: calls.method('disk', 'append'),
     makeFolder: calls.method('disk', 'makeFolder'),
     remove: calls.method('disk', 'remove'),

@@ -48,6 +48,11 @@ export class MemoryDisk implements Disk {
     this.#put(path, text);
   }
 
+  async hand(path: string, text: string): Promise<void> {
+    this.#checkWritable();
+    this.#put(path, text);
+  }
+
   async append(path: string, text: string): Promise<void> {
     this.#checkWritable();
     this.#put(path, (this.#files.get(path) ?? '') + text);

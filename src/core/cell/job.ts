@@ -83,6 +83,8 @@ export interface Task {
    * `root`: in a sandbox or from an image, it starts as root of a user namespace, and may become others there.
    */
   readonly user?: TaskUser;
+  /** Names that it uses. Absent: none. */
+  readonly endpoints?: readonly UsedName[];
   /** Names of secrets of its namespace, which it finds as files in memory. */
   readonly secrets?: readonly string[];
   /** An archive of an image, for the driver `oci`. */
@@ -112,6 +114,20 @@ export type TaskNetwork = (typeof TASK_NETWORKS)[number];
 
 export const TASK_USERS = ['agent', 'root'] as const;
 export type TaskUser = (typeof TASK_USERS)[number];
+
+/** Who serves a name of the task's own namespace, as the task finds it. */
+export interface UsedName {
+  /** `<port>.<group>.<job>` */
+  readonly name: string;
+  /** A variable with those of its start: `address:port`, with commas between. */
+  readonly env?: string;
+  /** A file in its working folder with those of now, one a line. */
+  readonly file?: string;
+  /** A signal when the file was written anew. */
+  readonly onChange?: string;
+}
+
+export const CHANGE_SIGNALS = ['SIGHUP', 'SIGUSR1', 'SIGUSR2', 'SIGINT', 'SIGTERM'] as const;
 
 export interface Artifact {
   /** `https://…`, `http://…`, `file:///…`; read by a host that does not have it yet. */

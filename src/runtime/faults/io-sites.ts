@@ -152,6 +152,9 @@ host-agent/limits/control-groups.ts cgroups.write*3 agent:file
 host-agent/limits/shim-groups.ts cgroups.make agent:group
 host-agent/limits/shim-groups.ts cgroups.mounts agent:all
 host-agent/names/host-names.ts http.close agent:all
+host-agent/names/task-endpoints.ts disk.hand agent:work
+host-agent/names/task-endpoints.ts disk.read agent:endpoints
+host-agent/names/task-endpoints.ts disk.replace agent:endpoints
 host-agent/network/control-plane.ts store.list agent:hosts
 host-agent/network/network.ts commands.run*5 agent:program
 host-agent/orders/admission.ts verifier.verify agent:ticket
@@ -180,6 +183,7 @@ host-agent/state/records.ts disk.move agent:allocation-spec,attempt-spec,exit,id
 host-agent/state/records.ts disk.read agent:allocation-spec,attempt-spec,claim,exit,identity,incarnation,lock,outcome,started,stopping,verdict
 host-agent/state/state-disk.ts disk.append agent:
 host-agent/state/state-disk.ts disk.freeBytes*2 agent:all
+host-agent/state/state-disk.ts disk.hand agent:
 host-agent/state/state-disk.ts disk.list agent:
 host-agent/state/state-disk.ts disk.makeFolder agent:
 host-agent/state/state-disk.ts disk.move agent:

@@ -2,7 +2,13 @@ import { z } from 'zod';
 import { GROUP_SECRETS_MAX, SEALED_CHARS_MAX } from '../../core/access/secret.ts';
 import type { Allocation } from '../../core/cell/allocation.ts';
 import { DESIRED_STATES } from '../../core/cell/allocation.ts';
-import { CHECK_PURPOSES, TASK_DRIVERS, TASK_NETWORKS, TASK_USERS } from '../../core/cell/job.ts';
+import {
+  CHECK_PURPOSES,
+  CHANGE_SIGNALS,
+  TASK_DRIVERS,
+  TASK_NETWORKS,
+  TASK_USERS,
+} from '../../core/cell/job.ts';
 import type { Launch, StartRequest, StopRequest } from './host-api.ts';
 import { whole } from '../codec/codec.ts';
 import * as bounds from '../values/bounds.ts';
@@ -121,6 +127,19 @@ const task = z.strictObject({
   driver: z.exactOptional(z.enum(TASK_DRIVERS)),
   network: z.exactOptional(z.enum(TASK_NETWORKS)),
   user: z.exactOptional(z.enum(TASK_USERS)),
+  endpoints: z.exactOptional(
+    z
+      .array(
+        z.strictObject({
+          name: plainText(bounds.TEXT_BYTES_MAX),
+          env: z.exactOptional(z.string().regex(/^[A-Z_][A-Z0-9_]{0,63}$/)),
+          file: z.exactOptional(z.string().regex(bounds.CHECK_FILE_PATTERN)),
+          onChange: z.exactOptional(z.enum(CHANGE_SIGNALS)),
+        }),
+      )
+      .min(1)
+      .max(bounds.ENDPOINTS_MAX),
+  ),
   secrets: z.exactOptional(z.array(id).min(1).max(GROUP_SECRETS_MAX)),
   image: z.exactOptional(artifact),
   artifacts: z.exactOptional(mapOf(id, artifact, bounds.ARTIFACTS_MAX)),

@@ -10,6 +10,7 @@ import type {
   TaskDriverName,
   TaskLimits,
   UpdatePolicy,
+  UsedName,
 } from '../../core/cell/job.ts';
 import type { GpuRequest, Resources } from '../../core/cell/resources.ts';
 import { GPU_MILLI_PER_DEVICE, NO_SCALARS } from '../../core/cell/resources.ts';
@@ -47,9 +48,22 @@ export function buildJob(file: LongFile): Job {
 export function lengthen(file: ShortFile): LongFile {
   const { name, namespace, type, priority, scheduler, labels, oneOff, ...rest } = file;
   const { command, script, env, resources, driver, network, user, ...other } = rest;
-  const { secrets, image, artifacts, limits, checks, stop, stdin, terminal, sidecar, ...group } = other;
+  const { endpoints, secrets, image, artifacts, limits, checks, stop, stdin, terminal, sidecar, ...group } =
+    other;
   const run = { command, script, env, resources, driver, network, user };
-  const task = { ...run, secrets, image, artifacts, limits, checks, stop, stdin, terminal, sidecar };
+  const task = {
+    ...run,
+    endpoints,
+    secrets,
+    image,
+    artifacts,
+    limits,
+    checks,
+    stop,
+    stdin,
+    terminal,
+    sidecar,
+  };
   return {
     ...{ name, namespace, type, priority, scheduler, labels, oneOff },
     groups: { [name]: { ...group, tasks: { [name]: task } } },
@@ -167,6 +181,7 @@ function buildTask(name: string, file: TaskFile, ports: readonly string[]): Task
     ...(file.driver === undefined || file.driver === 'exec' ? {} : { driver: file.driver }),
     ...(file.network === undefined ? {} : { network: file.network }),
     ...(file.user === undefined ? {} : { user: file.user }),
+    ...(file.endpoints === undefined ? {} : { endpoints: file.endpoints.map(buildUsedName) }),
     ...(file.secrets === undefined ? {} : { secrets: file.secrets }),
     ...(file.image === undefined ? {} : { image: { ...file.image, unpack: true } }),
     ...(Object.keys(artifacts).length === 0 ? {} : { artifacts }),
@@ -179,6 +194,16 @@ function buildTask(name: string, file: TaskFile, ports: readonly string[]): Task
     sidecar: file.sidecar ?? false,
     ...(file.stdin === true ? { stdin: true } : {}),
     ...(file.terminal === true ? { terminal: true } : {}),
+  };
+}
+
+/** The rules have seen that a fourth part is the job's own namespace. */
+function buildUsedName({ name, env, file, onChange }: NonNullable<TaskFile['endpoints']>[number]): UsedName {
+  return {
+    name: name.toLowerCase().split('.').slice(0, 3).join('.'),
+    ...(env === undefined ? {} : { env }),
+    ...(file === undefined ? {} : { file }),
+    ...(onChange === undefined ? {} : { onChange }),
   };
 }
 

@@ -98,6 +98,7 @@ function taskToFile(task: Task): Record<string, unknown> {
     ...(task.driver === undefined ? {} : { driver: task.driver }),
     ...(task.network === undefined ? {} : { network: task.network }),
     ...(task.user === undefined ? {} : { user: task.user }),
+    ...(task.endpoints === undefined ? {} : { endpoints: task.endpoints }),
     ...(task.secrets === undefined ? {} : { secrets: task.secrets }),
     ...(task.image === undefined ? {} : { image: { source: task.image.source, sha256: task.image.sha256 } }),
     ...unlessEmpty(

@@ -2,7 +2,7 @@ import { GROUP_SECRETS_MAX } from '../../core/access/secret.ts';
 import { DEFAULT_NAMESPACE } from '../../core/cell/ids.ts';
 import type { JobType } from '../../core/cell/job.ts';
 import { plainAttribute } from '../../core/host/attributes.ts';
-import { NAME_CHARS_MAX, nameText } from '../../core/names/names.ts';
+import { NAME_CHARS_MAX, nameText, readName } from '../../core/names/names.ts';
 import { DEFAULT_RESOURCES, DEFAULT_TYPE } from './defaults.ts';
 import type { GroupFile, LongFile, TaskFile } from './job-schema.ts';
 import { GANG_COUNT_MAX } from '../values/bounds.ts';
@@ -24,6 +24,7 @@ export function checkRules(file: LongFile): RuleFault[] {
     faults.push(...checkSpread(at, group), ...checkNames(at, group, { file, name }));
     faults.push(...checkCounts(at, group), ...checkPorts(at, group), ...checkTasks(at, group));
     faults.push(...checkSecrets(at, group));
+    faults.push(...checkEndpoints(at, group, file.namespace ?? DEFAULT_NAMESPACE));
     faults.push(...checkUpdate(at, group, type));
     for (const key of ['restart', 'reschedule'] as const) {
       const { delay, maxDelay } = group[key] ?? {};
@@ -203,6 +204,37 @@ function checkLimits(path: readonly string[], { limits, resources }: TaskFile): 
       path: [...path, 'limits', 'cpu'],
       text: `less than resources.cpu, which is ${formatCpu(cpu)}`,
     });
+  return faults;
+}
+
+/** Tasks see the names of their own namespace. Those of a group have one working folder. */
+function checkEndpoints(at: readonly string[], { tasks }: GroupFile, namespace: string): RuleFault[] {
+  const faults: RuleFault[] = [];
+  const files = new Map<string, string>();
+  for (const [task, { endpoints = [], env = {}, checks = {} }] of Object.entries(tasks)) {
+    const variables = new Set(Object.keys(env));
+    for (const { file } of Object.values(checks)) if (file !== undefined) files.set(file, 'a check');
+    for (const [number, one] of endpoints.entries()) {
+      const fault = (key: string, text: string): void =>
+        void faults.push({ path: [...at, 'tasks', task, 'endpoints', number, key], text });
+      const [port = '', group = '', job = '', other, more] = one.name.toLowerCase().split('.');
+      if (more !== undefined || readName(`${port}.${group}.${job}.${namespace}`) === null)
+        fault('name', `"${one.name}" is no name: write PORT.GROUP.JOB, such as http.web.shop`);
+      else if (other !== undefined && other !== namespace)
+        fault('name', `a task sees names of its own namespace, ${namespace}; ask for others over DNS`);
+      if (one.env === undefined && one.file === undefined)
+        fault('name', 'needs env or file, such as file: web.txt');
+      if (one.onChange !== undefined && one.file === undefined)
+        fault('onChange', 'needs file: variables of a process do not change');
+      if (one.env !== undefined && variables.has(one.env))
+        fault('env', `the task has a variable ${one.env} already`);
+      if (one.env?.startsWith('MOORAGE_') === true) fault('env', 'names with MOORAGE_ are set by the host');
+      if (one.env !== undefined) variables.add(one.env);
+      const by = one.file === undefined ? undefined : files.get(one.file);
+      if (by !== undefined) fault('file', `${by} of the group has the file ${one.file ?? ''} already`);
+      if (one.file !== undefined) files.set(one.file, 'another name');
+    }
+  }
   return faults;
 }
 

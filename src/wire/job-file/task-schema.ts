@@ -1,6 +1,12 @@
 import { z } from 'zod';
 import { GROUP_SECRETS_MAX } from '../../core/access/secret.ts';
-import { CHECK_PURPOSES, TASK_DRIVERS, TASK_NETWORKS, TASK_USERS } from '../../core/cell/job.ts';
+import {
+  CHANGE_SIGNALS,
+  CHECK_PURPOSES,
+  TASK_DRIVERS,
+  TASK_NETWORKS,
+  TASK_USERS,
+} from '../../core/cell/job.ts';
 import * as bounds from '../values/bounds.ts';
 import { amount, duration, mapOf, name, optional, refuse, text, whole, written } from '../values/values.ts';
 import { utf8Bytes } from '../values/safe-string.ts';
@@ -26,16 +32,15 @@ const script = text(bounds.ARG_BYTES_MAX, 'a script')
 
 const ENV_NAME = /^[A-Z_][A-Z0-9_]{0,63}$/;
 
+const envName = z.string().superRefine((value, ctx) => {
+  if (ENV_NAME.test(value)) return;
+  const upper = value.toUpperCase().replaceAll(/[^A-Z0-9_]/g, '_');
+  const hint = ENV_NAME.test(upper) ? `; did you mean "${upper}"?` : '';
+  refuse(ctx, `"${value}" is no name for a variable: capital letters, digits and _, at most 64${hint}`);
+});
+
 const env = z
-  .record(
-    z.string().superRefine((value, ctx) => {
-      if (ENV_NAME.test(value)) return;
-      const upper = value.toUpperCase().replaceAll(/[^A-Z0-9_]/g, '_');
-      const hint = ENV_NAME.test(upper) ? `; did you mean "${upper}"?` : '';
-      refuse(ctx, `"${value}" is no name for a variable: capital letters, digits and _, at most 64${hint}`);
-    }),
-    written.pipe(text(bounds.ENV_BYTES_MAX, 'a value')),
-  )
+  .record(envName, written.pipe(text(bounds.ENV_BYTES_MAX, 'a value')))
   .superRefine((map, ctx) => {
     const entries = Object.entries(map);
     if (entries.length > bounds.ENV_MAX) refuse(ctx, `at most ${String(bounds.ENV_MAX)} variables`);
@@ -171,6 +176,24 @@ const check = z.strictObject({
   startPeriod: optional(duration('0'), 'Failures so soon after the start do not count. Default 0s.', '30s'),
 });
 
+const usedName = z.strictObject({
+  name: text(bounds.TEXT_BYTES_MAX, 'a name').meta({
+    description: 'PORT.GROUP.JOB of the same namespace.',
+    examples: ['http.web.shop'],
+  }),
+  env: optional(
+    envName,
+    'A variable with the endpoints at its start: address:port, with commas between.',
+    'API_ADDR',
+  ),
+  file: optional(
+    z.string().regex(bounds.CHECK_FILE_PATTERN, { error: 'expected one name, such as "api.txt"' }),
+    'A file in its working folder with one endpoint a line, replaced when they change.',
+    'api.txt',
+  ),
+  onChange: optional(z.enum(CHANGE_SIGNALS), 'A signal after the file was replaced. Default none.', 'SIGHUP'),
+});
+
 const STOP_SIGNALS = ['SIGTERM', 'SIGINT', 'SIGHUP', 'SIGQUIT', 'SIGUSR1', 'SIGUSR2', 'SIGKILL'] as const;
 
 const stop = z.strictObject({
@@ -193,6 +216,11 @@ export const taskFields = {
     z.enum(TASK_USERS),
     'root: a sandbox or image starts as root of a user namespace, and may change its user; outside it is nobody. agent: a plain process runs as its agent’s user, where the host allows it. Default: a user of its own, or the image’s.',
     'root',
+  ),
+  endpoints: optional(
+    z.array(usedName).min(1).max(bounds.ENDPOINTS_MAX),
+    'Names that the task uses, as a variable, a file, or both.',
+    [{ name: 'http.web.shop', file: 'web.txt', onChange: 'SIGHUP' }],
   ),
   secrets: optional(
     z.array(name).min(1).max(GROUP_SECRETS_MAX),

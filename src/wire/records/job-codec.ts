@@ -51,6 +51,16 @@ const task = z.looseObject({
   driver: z.exactOptional(z.enum(TASK_DRIVERS)),
   network: z.exactOptional(z.enum(TASK_NETWORKS)),
   user: z.exactOptional(z.enum(TASK_USERS)),
+  endpoints: z.exactOptional(
+    z.array(
+      z.looseObject({
+        name: z.string(),
+        env: z.exactOptional(z.string()),
+        file: z.exactOptional(z.string()),
+        onChange: z.exactOptional(z.string()),
+      }),
+    ),
+  ),
   secrets: z.exactOptional(z.array(z.string())),
   image: z.exactOptional(artifact),
   artifacts: z.exactOptional(z.record(z.string(), artifact)),

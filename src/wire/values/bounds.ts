@@ -34,6 +34,8 @@ export const CHECK_THRESHOLD_MAX = 100;
 export const CHECK_PATH_PATTERN = /^\/[!-~]*$/;
 /** One name, without folders: nothing outside of the task's own is looked at. */
 export const CHECK_FILE_PATTERN = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
+/** Names that one task uses: each is followed by its host. */
+export const ENDPOINTS_MAX = 16;
 /** Each is a fetch before the start. */
 export const ARTIFACTS_MAX = 16;
 export const SOURCE_BYTES_MAX = 1024;

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { lstatSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
@@ -37,6 +37,24 @@ const disks: readonly (readonly [string, () => Disk])[] = [
     },
   ],
 ];
+
+it('hands a text to a folder of somebody else: for all to read, and past the link that was laid there', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'moorage-disk-'));
+  folders.push(folder);
+  const disk = nodeDisk(folder);
+  await disk.makeFolder('work');
+  writeFileSync(join(folder, 'secret'), 'not to be written');
+  symlinkSync(join(folder, 'secret'), join(folder, 'work', 'a.txt'));
+  await disk.hand('work/a.txt', 'one\n');
+  await disk.hand('work/a.txt', 'two\n');
+  expect(readFileSync(join(folder, 'secret'), 'utf8')).toBe('not to be written');
+  expect(await disk.read('work/a.txt')).toBe('two\n');
+  expect(lstatSync(join(folder, 'work', 'a.txt')).mode & 0o777).toBe(0o644);
+  expect([await disk.list('work'), await disk.list('handed')]).toEqual([['a.txt'], []]);
+  await disk.makeFolder('work/b.txt');
+  await expect(disk.hand('work/b.txt', 'x')).rejects.toThrow('cannot write work/b.txt');
+  expect(await disk.list('handed')).toEqual([]);
+});
 
 describe.each(disks)('a disk: %s', (_name, make) => {
   it('a record is published once; of many at once one wins, and the record is the winner’s', async () => {
