@@ -27,9 +27,10 @@ const HOST_NAME_MAX = 63;
 /** The container of one attempt at a task. */
 export function containerOf(order: AttemptOrder, launch: ShimLaunch, places: BundlePlaces): Container {
   const { task, allocation } = order;
+  const asRoot = task.user === 'root';
   const { facts, root, cgroupsPath, rootless, ids } = places;
   return {
-    ...{ root, cgroupsPath, rootless, ids },
+    ...{ root, cgroupsPath, rootless, ids, asRoot },
     args: launch.command,
     env: {
       ...launch.env,
@@ -40,7 +41,7 @@ export function containerOf(order: AttemptOrder, launch: ShimLaunch, places: Bun
       HOME: WORK,
     },
     cwd: facts.workingFolder,
-    user: ids === null ? { uid: facts.uid, gid: facts.gid } : { uid: 0, gid: 0 },
+    user: asRoot ? { uid: 0, gid: 0 } : { uid: facts.uid, gid: facts.gid },
     hostname: allocation.id.slice(0, HOST_NAME_MAX),
     network: task.network ?? 'none',
     mounts: ownMounts(order, places),

@@ -19,8 +19,10 @@ export interface Container {
   readonly cgroupsPath: string | null;
   /** Whose container it is, when the runtime does not run as root: inside, that user is root. */
   readonly rootless: { readonly uid: number; readonly gid: number } | null;
-  /** Of its user namespace, in which it has rights of a root, and its root is its own to change; null: it has none. */
+  /** Of its user namespace; null: it has none. */
   readonly ids: IdRange | null;
+  /** It begins as root of that namespace, with rights of one, and its root is its own to change. */
+  readonly asRoot: boolean;
 }
 
 /**
@@ -29,8 +31,8 @@ export interface Container {
  * but, if asked for, the network.
  */
 export function configOf(container: Container): object {
-  const { network, rootless, cgroupsPath, user, ids } = container;
-  const capabilities = ids === null ? [] : ROOT_CAPABILITIES;
+  const { network, rootless, cgroupsPath, user, ids, asRoot } = container;
+  const capabilities = asRoot ? ROOT_CAPABILITIES : [];
   const mapping =
     rootless === null ? ids && mapOf(ids) : { uid: only(rootless.uid), gid: only(rootless.gid) };
   const namespaces = [
@@ -52,7 +54,7 @@ export function configOf(container: Container): object {
       },
       noNewPrivileges: true,
     },
-    root: { path: container.root, readonly: ids === null },
+    root: { path: container.root, readonly: !asRoot },
     hostname: container.hostname,
     mounts: [
       ...SYSTEM_MOUNTS,

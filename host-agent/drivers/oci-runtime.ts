@@ -118,6 +118,7 @@ async function layOut(
     cgroupsPath: name === 'runc' && rootless === null ? probeGroup : null,
     rootless,
     ids: null,
+    asRoot: false,
   });
   await disk.publish(`${PROBE}/config.json`, JSON.stringify(config), { durable: false });
 }

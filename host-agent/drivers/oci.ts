@@ -17,7 +17,7 @@ import { PrepareError } from './task-driver.ts';
 import type { TaskFiles } from './task-files.ts';
 import type { TaskSecrets } from './task-secrets.ts';
 import { secretsFor } from './task-secrets.ts';
-import { idsFor } from './user-namespaces.ts';
+import { idsOfContainer } from './user-namespaces.ts';
 
 const DELETE_MS = 30_000;
 const CHOWN_MS = 10_000;
@@ -61,9 +61,10 @@ export class OciDriver implements TaskDriver {
     await disk.remove(bundle);
     const work = disk.absolute(workFolder(order.allocation.id));
     const facts = await images.factsOf(image.sha256);
-    const ids = idsFor(order, this.#parts.isolation);
+    const ids = idsOfContainer(order, this.#parts.isolation, facts);
     const folder = disk.absolute(`allocations/${order.allocation.id}`);
-    const secrets = await secretsFor(this.#parts.secrets, order, ids?.first ?? facts.uid);
+    const inside = order.task.user === 'root' ? 0 : facts.uid;
+    const secrets = await secretsFor(this.#parts.secrets, order, (ids?.first ?? 0) + inside);
     const container = containerOf(order, launch, {
       root: ids === null ? images.rootOf(image.sha256) : `${folder}/${ROOT}`,
       ...{ facts, secrets, ids, work },

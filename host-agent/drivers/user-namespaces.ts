@@ -1,6 +1,7 @@
 import type { IdRange } from '../../src/core/host/shim.ts';
 import type { Commands } from '../../src/ports/commands.ts';
 import type { Disk } from '../../src/ports/disk.ts';
+import type { ImageFacts } from '../../src/wire/host-files/image-files.ts';
 import type { ShimLaunch } from '../../src/wire/host-files/shim-launch.ts';
 import type { Isolation } from './isolation.ts';
 import type { AttemptOrder } from './task-driver.ts';
@@ -22,6 +23,18 @@ export function idsFor({ task, ids }: AttemptOrder, isolation: Isolation): IdRan
   if (task.user !== 'root') return null;
   if (ids !== undefined && isolation.ids) return ids;
   throw new PrepareError('this host has no user namespace for it to be root of');
+}
+
+/**
+ * A container has them too when its task does not begin as root: its image's user is a number of its allocation's own then.
+ * @returns null where the host has none, for the agent's own user, and for a number beyond the range, which is nobody's else either
+ * @throws PrepareError as `idsFor`
+ */
+export function idsOfContainer(order: AttemptOrder, isolation: Isolation, facts: ImageFacts): IdRange | null {
+  const { task, ids } = order;
+  if (task.user !== undefined) return idsFor(order, isolation);
+  if (ids === undefined || !isolation.ids) return null;
+  return Math.max(facts.uid, facts.gid) < ids.count ? ids : null;
 }
 
 /**

@@ -218,8 +218,8 @@ static void go_apart_if_ordered(int report) {
     struct ids ids;
     if (!own) return;
     int within = read_ids(report, &ids);
-    uid_t uid = within ? ids.first : (uid_t)launch_number("uid", 0);
-    gid_t gid = within ? ids.first : (gid_t)launch_number("gid", 0);
+    uid_t uid = within ? ids.first + (uid_t)launch_number("inside.uid", 0) : (uid_t)launch_number("uid", 0);
+    gid_t gid = within ? ids.first + (gid_t)launch_number("inside.gid", 0) : (gid_t)launch_number("gid", 0);
     go_apart(report, own, uid, gid, launch_text("apart", NULL) != NULL);
 }
 

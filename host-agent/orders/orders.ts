@@ -98,7 +98,7 @@ async function startUnknown(
 /** The ledger knows the ports of all that could be read; the leases also those of what could not. @returns what it was lent */
 async function lease({ leases, table }: AgentContext, { allocation, launch }: StartRequest): Promise<Lent> {
   try {
-    const got = await leases.lease(allocation, beginsAsRoot(launch));
+    const got = await leases.lease(allocation, needsIds(launch));
     if (!('why' in got)) return got;
     throw refusal(got.what === 'port' ? 'port-taken' : 'no-fit', got.why);
   } catch (error) {
@@ -108,8 +108,11 @@ async function lease({ leases, table }: AgentContext, { allocation, launch }: St
   }
 }
 
-function beginsAsRoot({ tasks }: StartRequest['launch']): boolean {
-  return Object.values(tasks).some(({ user }) => user === 'root');
+/** A user namespace of its own: whoever begins as root of it, and every container, where the host can make one. */
+function needsIds({ tasks }: StartRequest['launch']): boolean {
+  return Object.values(tasks).some(
+    ({ user, image }) => user === 'root' || (image !== undefined && user === undefined),
+  );
 }
 
 function checkPolicy(context: AgentContext, { allocation, launch: ordered }: StartRequest): void {

@@ -240,6 +240,36 @@ describeNeeding(
       });
     });
 
+    it.each(['crun', 'runc'] as const)(
+      'I68 a container of %s that does not ask for it has a range of its own, too, and no right in it',
+      async (runtime) => {
+        const agent = await startAgent(runtime);
+        const script = `id -u; touch /work/left && echo writes; touch /data 2>/dev/null && echo "REACHED the image"; ${LOOK}
+trap "exit 7" TERM; echo up; while :; do sleep 0.1; done`;
+        const task = someTask({ driver: 'oci', command: ['/bin/sh', '-c', script], image });
+        const { id, pid } = await start(agent, someStart({ tasks: [task] }));
+        await isUpAt(agent.address, id);
+        expect(await outputOf(agent.address, id)).toMatch(
+          /^1000\nwrites\nCapEff:\t0{16}\nNoNewPrivs:\t1\nSeccomp:\t2\nup\n$/,
+        );
+        const { uid, ids } = specOf(id);
+        const user = (ids?.first ?? 0) + 1000;
+        for (const one of familyOf(pid))
+          expect(statusOf(one, 'Uid').split('\t').map(Number)).toEqual([user, user, user, user]);
+        const work = join(state, 'allocations', id, 'work');
+        expect(lstatSync(join(work, 'left')).uid).toBe(user);
+        const inside = await runInside(client, agent.address, id, `id -u; ${LOOK}`);
+        expect(inside.said).toMatch(/^1000\nCapEff:\t0{16}\nNoNewPrivs:\t1\nSeccomp:\t2\n$/);
+        await client.stop(agent.address, id, someStop());
+        const end = await untilReport(client, agent.address, id, (report) => report.released);
+        expect(end).toMatchObject({ exit: { code: 7 } });
+        expect(await leftOf(id)).toEqual([]);
+        expect(lstatSync(join(work, 'left')).uid).toBe(uid);
+        await client.remove(agent.address, id, `remove-${id}`);
+        expect(leases()).toEqual([]);
+      },
+    );
+
     it('I68 a host whose operator does not allow it refuses the start, with what would', async () => {
       const agent = await startAgentChild(state, shim, { allow: ['host-network'], stopTasksOnExit: true });
       agents.add(agent);
