@@ -39,7 +39,10 @@ const ELSEWHERE: readonly (readonly [RegExp, string])[] = [
   ],
   [/^agent\/link\.renew/, 'no task here has a disconnect deadline'],
   [/^agent\/http\./, 'nobody here asks for a name: name-follower.test.ts, dns.test.ts'],
-  [/^agent\/disk\.(hand\/work|[a-z]+\/endpoints)/, 'no task here uses a name: dns.test.ts kills such an agent'],
+  [
+    /^agent\/disk\.(hand\/work|[a-z]+\/endpoints)/,
+    'no task here uses a name: dns.test.ts kills such an agent',
+  ],
   [/^agent\/cgroups\.killListed/, 'only where there is no cgroup.kill'],
 ];
 
