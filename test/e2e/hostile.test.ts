@@ -4,6 +4,7 @@ import type { Server } from 'node:net';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import type { HostListAnswer } from '../../src/wire/api/monitor-api.ts';
 import type { DevCellProcess } from '../support/cli.ts';
 import { CLI, PROJECT_ROOT, runCli, startDevCell, testFolder } from '../support/cli.ts';
 import { describeNeeding, firstMissing, program, root } from '../support/needs.ts';
@@ -152,7 +153,9 @@ describeNeeding(
       while (!(await moorage('logs', 'victim')).stdout.includes('up')) continue;
       const cells = join(folder.path, '.moorage/cells', cell.file.cell);
       const roles = familyOf(cell.file.pid);
-      const ports = portsOf(roles);
+      // Names are answered to tasks, too.
+      const open = await dnsPorts();
+      const ports = portsOf(roles).filter((port) => !open.includes(port));
       // Without these there would be nothing to be kept from.
       const secrets = secretsIn(cells);
       const { port: metadataPort } = metadata.address() as { port: number };
@@ -195,6 +198,14 @@ describeNeeding(
       expect(tables()).toEqual([]);
       folder[Symbol.dispose]();
     });
+
+    async function dnsPorts(): Promise<number[]> {
+      const { hosts } = JSON.parse((await moorage('hosts', '-o', 'json')).stdout) as HostListAnswer;
+      const ports = hosts.map(({ host }) => Number(host?.attributes['dns']?.split(':').at(-1)));
+      expect(ports).toHaveLength(HOSTS);
+      for (const port of ports) expect(port).toBeGreaterThan(0);
+      return ports;
+    }
 
     function hostile(name: string, more: Readonly<Record<string, unknown>>): Promise<string> {
       const file = join(folder.path, `${name}.json`);

@@ -57,6 +57,10 @@ function startRender(): CliProcess {
   return startCli(['names', 'render', NAME, ...files, '--exec', reload], { cwd: folder.path });
 }
 
+async function allocations(): Promise<JobStatus['allocations']> {
+  return (JSON.parse((await moorage('status', 'shop', '-o', 'json')).stdout) as JobStatus).allocations;
+}
+
 /** Asks again and again; the test's own time limit ends it. */
 async function untilServed(holds: (served: NameAnswer['endpoints']) => boolean): Promise<void> {
   while (!holds(await endpoints()));
@@ -78,10 +82,14 @@ describe('names, and a proxy that follows them', () => {
     expect((await moorage('restart', 'shop')).code).toBe(0);
     await untilServed((served) => served.length === 3 && served.every(({ jobVersion }) => jobVersion === 2));
 
-    const { allocations } = JSON.parse((await moorage('status', 'shop', '-o', 'json')).stdout) as JobStatus;
-    const victim = allocations.find(({ allocation }) => allocation.desired === 'run');
-    process.kill(victim?.report?.tasks['server']?.pid ?? 0, 'SIGKILL');
-    await untilServed((served) => served.length === 2);
+    const victim = (await allocations()).find(({ allocation }) => allocation.desired === 'run');
+    const pid = victim?.report?.tasks['server']?.pid ?? 0;
+    process.kill(pid, 'SIGKILL');
+    const isAnother = async (): Promise<boolean> => {
+      const now = (await allocations()).find(({ allocation }) => allocation.id === victim?.allocation.id);
+      return (now?.report?.tasks['server']?.pid ?? pid) !== pid;
+    };
+    while (!(await isAnother()));
     await untilServed((served) => served.length === 3);
 
     const host = victim?.allocation.host ?? '';
