@@ -23,7 +23,7 @@ describeNeeding(kernelMissing(), 'limits under a kernel that has v2 alone', () =
   expectLimits(() => runInKernel<LimitsFacts>('limits-in-kernel.ts'));
 
   it('v2 holds everything that it has a controller for', () => {
-    expect(facts.enforced).toEqual({ cpu: 'v2', memory: 'v2', pids: 'v2', io: 'v2' });
+    expect(facts.enforced).toEqual({ cpu: 'v2', memory: 'v2', pids: 'v2', devices: 'none', io: 'v2' });
   });
 
   it('io.max holds also what goes through the page cache', () => {
