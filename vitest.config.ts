@@ -5,7 +5,7 @@ import { defineConfig } from 'vitest/config';
 /** @param share `all`, or `N/M`: every M-th file from the N-th */
 function filesOf(folder: string, share: string): readonly string[] {
   const [part = 0, parts = 1] = share === 'all' ? [] : share.split('/').map(Number);
-  return readdirSync(join(import.meta.dirname, folder))
+  return readdirSync(join(import.meta.dirname, folder), { recursive: true, encoding: 'utf8' })
     .filter((name) => name.endsWith('.test.ts'))
     .sort()
     .filter((_, at) => at % parts === part)

@@ -104,7 +104,7 @@ export interface AgentOptions {
   readonly ociRuntime?: OciRuntimeName;
   /** User ids for tasks, one for each allocation, that nobody else on this machine has. Default: a range far up. */
   readonly taskUids?: UserRange;
-  /** As `taskUids`, for tasks that begin as root: 65,536 for each allocation. */
+  /** As `taskUids`, for user namespaces of tasks: 65,536 for each allocation. */
   readonly taskIds?: UserRange;
   /** What tasks may ask beyond being strangers here. Default: what all hosts allow. */
   readonly allow?: readonly Allowance[];

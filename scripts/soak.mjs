@@ -6,9 +6,6 @@ import { prepare } from './prepare.mjs';
 const npm = (...args) => ['npm', ['run', '--silent', ...args]];
 const node = (...args) => [process.execPath, args];
 
-/** How often the campaign is run; the first that fails is the last. */
-let times = 1;
-
 /** Each takes the options that are given behind its name; these stand where none are given. */
 const CAMPAIGNS = {
   seeds: {
@@ -49,10 +46,8 @@ const CAMPAIGNS = {
       'a cell of three machines, one of which dies meanwhile, from nothing; --times N, one after the other',
     options: ['--times', '2'],
     env: { MOORAGE_CAMPAIGNS: 'all' },
-    command: (options, root) => {
-      times = Number(options[options.indexOf('--times') + 1]);
-      return node(join(root, 'scripts', 'test.mjs'), 'campaigns/bootstrap');
-    },
+    times: timesIn,
+    command: (options, root) => node(join(root, 'scripts', 'test.mjs'), 'campaigns/bootstrap'),
   },
   fuzz: {
     tells: 'inputs made by chance to every route of every role; --inputs N, --seed S',
@@ -69,6 +64,15 @@ const CAMPAIGNS = {
     command: (options, root) => node(join(root, 'scripts', 'test.mjs'), 'bad-tickets', ...options),
   },
 };
+
+/** @returns how often the campaign is to be run; the first that fails is the last */
+function timesIn(options) {
+  const at = options.indexOf('--times');
+  const times = at < 0 ? NaN : Number(options[at + 1]);
+  if (Number.isInteger(times) && times > 0) return times;
+  process.stderr.write('usage: npm run soak -- bootstrap --times N\n');
+  process.exit(64);
+}
 
 /** @returns the options that are none of its own */
 function asFuzzEnv(options) {
@@ -88,7 +92,9 @@ if (campaign === undefined) {
   process.exit(64);
 }
 const root = prepare();
-const [command, args] = campaign.command(given.length === 0 ? campaign.options : given, root);
+const options = given.length === 0 ? campaign.options : given;
+const times = campaign.times?.(options) ?? 1;
+const [command, args] = campaign.command(options, root);
 for (let n = 1; n <= times; n++) {
   if (times > 1) process.stderr.write(`== ${name}, ${n} of ${times}\n`);
   const env = { ...process.env, ...campaign.env };

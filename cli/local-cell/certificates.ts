@@ -63,6 +63,7 @@ export class Certificates {
     return (await this.#authority.issue(holder, { ...times, hosts: HOSTS })).folder;
   }
 
+  /** By the wall clock, as certificates have their times. */
   async #renewWhenDue(): Promise<void> {
     if (Date.now() - this.#renewedMs < this.#ttlMs * RENEWED_AFTER) return;
     try {

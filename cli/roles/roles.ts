@@ -74,7 +74,7 @@ export function addRoleVerbs(program: Command, { run }: ProgramInput): void {
     )
     .option(
       '--task-ids <first-last>',
-      'ids of this host for tasks with "user: root", 65,536 for each allocation (default: a range far up)',
+      'ids of this host for user namespaces of tasks, 65,536 for each allocation (default: a range far up)',
     )
     .option('--allow <what>', 'what tasks may ask beyond being strangers; may be repeated', collect, [])
     .option('--bare', 'wait until "moorage bootstrap" makes this machine a host; prints the token for it')

@@ -59,7 +59,11 @@ export async function tryIsolation(
       return NO_ISOLATION;
     }
     const root = await attempt('--try-ids', folder, String(ids.first), String(ids.count));
-    if (root !== null) log.warn({ why: root }, 'no task can begin as root of a user namespace (user: root)');
+    if (root !== null)
+      log.warn(
+        { why: root },
+        'no task can have a user namespace: none begins as root (user: root), and containers run under the numbers of their images',
+      );
     return { user: true, view: true, ids: root === null };
   } finally {
     await disk.remove('trial');

@@ -2,7 +2,7 @@
  * What a host leases to its allocations. A start takes a lease here for its ports and addresses before it is accepted; the
  * allocation releases them when nothing of it is left. `lease-store.ts` keeps each lease on disk, so that it holds while
  * the allocation's own record cannot be read. `task-users.ts` gives each allocation a user id of the host's range, and one
- * whose tasks begin as root a range of them that no user namespace of the machine has (`mapped-ids.ts`).
+ * with a user namespace a range of them that no other one of the machine has (`mapped-ids.ts`).
  */
 import type { Allocation } from '../../src/core/cell/allocation.ts';
 import type { PortRange } from '../../src/core/host/host.ts';
@@ -57,7 +57,7 @@ export class Leases {
   readonly addresses: LeaseStore;
   /** null: tasks run as the agent's user. */
   readonly users: TaskUsers | null;
-  /** null: no task begins as root. */
+  /** For user namespaces; null: no task has one. */
   readonly ids: TaskUsers | null;
   /** Choosing looks first and takes then: one at a time. */
   #choosing: Promise<unknown> = Promise.resolve();
@@ -90,7 +90,7 @@ export class Leases {
 
   /**
    * For a newcomer. @returns what it has now, or why it cannot be lent what it claims; then it has nothing of it
-   * @param asksIds its tasks begin as root of a user namespace
+   * @param asksIds its tasks are to have a user namespace; they get none where the host makes none
    */
   async lease(allocation: Allocation, asksIds = false): Promise<Lent | NotLeased> {
     const { id } = allocation;
@@ -120,7 +120,7 @@ export class Leases {
     const first = asksIds ? await this.ids?.lend(id) : undefined;
     if (first !== null) return first === undefined ? own : { ...own, ids: { first, count: IDS_EACH } };
     if (uid !== undefined) await this.users?.free(id, uid);
-    return { what: 'user', why: 'all ranges of ids for tasks that begin as root are taken on this host' };
+    return { what: 'user', why: 'all ranges of ids for user namespaces are taken on this host' };
   }
 
   /** What somebody has already, as an agent finds it that takes tasks over: also in a folder that has no leases yet. */

@@ -13,7 +13,7 @@ const FREE: UserRange = { first: 1_879_048_192, count: 268_000_000 };
 /** Four for each allocation that a host keeps: the least recently used is far away. */
 const COUNT_DEFAULT = 16_384;
 
-/** What an allocation gets whose tasks begin as root: as many as programs expect, the largest 16-bit number among them. */
+/** What an allocation with a user namespace gets: as many as programs expect, the largest 16-bit number among them. */
 export const IDS_EACH = 65_536;
 /** With the 31st bit there is room for them. What only numbers files and processes of such tasks takes it for no sign. */
 const FREE_IDS: UserRange = { first: 2 ** 31, count: 2 ** 31 - IDS_EACH };

@@ -27,7 +27,7 @@ export interface TaskEndpointsDeps {
  */
 export class TaskEndpoints {
   readonly #deps: TaskEndpointsDeps;
-  readonly #wishes: readonly UsedName[];
+  readonly #uses: readonly UsedName[];
   #ends: (() => void)[] = [];
   #waitsUntilMs: number | null = null;
   #onHeard: () => void = () => undefined;
@@ -38,14 +38,14 @@ export class TaskEndpoints {
 
   constructor(deps: TaskEndpointsDeps) {
     this.#deps = deps;
-    this.#wishes = deps.ports.names === undefined ? [] : (deps.task.endpoints ?? []);
+    this.#uses = deps.ports.names === undefined ? [] : (deps.task.endpoints ?? []);
   }
 
   /** Its names are followed from now on, until it is closed. */
   follow(): void {
     const { names } = this.#deps.ports;
-    if (names === undefined || this.#wishes.length === 0 || this.#ends.length > 0) return;
-    const own = new Set(this.#wishes.map((wish) => this.#nameOf(wish)));
+    if (names === undefined || this.#uses.length === 0 || this.#ends.length > 0) return;
+    const own = new Set(this.#uses.map((use) => this.#nameOf(use)));
     this.#ends.push(
       names.onTold((name) => {
         if (!own.has(name)) return;
@@ -59,7 +59,7 @@ export class TaskEndpoints {
   /** @param wake called when it is worth to ask again @returns whether it can start with what is known */
   heard(wake: () => void): boolean {
     const { names, clock } = this.#deps.ports;
-    if (this.#wishes.every((wish) => names?.now(this.#nameOf(wish)) != null)) return true;
+    if (this.#uses.every((use) => names?.now(this.#nameOf(use)) != null)) return true;
     this.follow();
     if (this.#waitsUntilMs === null) {
       this.#waitsUntilMs = clock.monotonicMs() + FIRST_ANSWER_MS;
@@ -71,13 +71,11 @@ export class TaskEndpoints {
 
   /** Before an attempt: its files are written. @returns its variables @throws DiskError */
   async prepare(): Promise<Readonly<Record<string, string>>> {
-    if (this.#wishes.length === 0) return {};
+    if (this.#uses.length === 0) return {};
     this.follow();
     await this.#inTurn(() => this.#writeAll(null));
     return Object.fromEntries(
-      this.#wishes.flatMap((wish) =>
-        wish.env === undefined ? [] : [[wish.env, this.#lines(wish).join(',')]],
-      ),
+      this.#uses.flatMap((use) => (use.env === undefined ? [] : [[use.env, this.#lines(use).join(',')]])),
     );
   }
 
@@ -91,8 +89,8 @@ export class TaskEndpoints {
     return `${name}.${this.#deps.allocation.namespace}`;
   }
 
-  #lines(wish: UsedName): readonly string[] {
-    const endpoints = this.#deps.ports.names?.now(this.#nameOf(wish))?.endpoints ?? [];
+  #lines(use: UsedName): readonly string[] {
+    const endpoints = this.#deps.ports.names?.now(this.#nameOf(use))?.endpoints ?? [];
     return endpoints.map((one) => renderTemplate('{address}:{port}', [one]));
   }
 
@@ -121,22 +119,22 @@ export class TaskEndpoints {
 
   /** @param attempt hears of what changed; null: it has not begun */
   async #writeAll(attempt: string | null): Promise<void> {
-    for (const wish of this.#wishes) if (wish.file !== undefined) await this.#write(wish, wish.file, attempt);
+    for (const use of this.#uses) if (use.file !== undefined) await this.#write(use, use.file, attempt);
   }
 
-  async #write(wish: UsedName, file: string, attempt: string | null): Promise<void> {
+  async #write(use: UsedName, file: string, attempt: string | null): Promise<void> {
     const { ports, allocation } = this.#deps;
-    const isKnown = ports.names?.now(this.#nameOf(wish)) != null;
+    const isKnown = ports.names?.now(this.#nameOf(use)) != null;
     const kept = `allocations/${allocation.id}/endpoints/${file}`;
     const before = this.#written.get(file) ?? (await ports.disk.read(kept));
     // What is not known takes nothing away from a task that has something.
     if (!isKnown && before !== null) return;
-    const text = this.#lines(wish)
+    const text = this.#lines(use)
       .map((line) => `${line}\n`)
       .join('');
     if (attempt !== null && text === before) return;
     await ports.disk.hand(`${workFolder(allocation.id)}/${file}`, text);
-    if (attempt !== null && wish.onChange !== undefined) await this.#tell(attempt, wish.onChange, file);
+    if (attempt !== null && use.onChange !== undefined) await this.#tell(attempt, use.onChange, file);
     await ports.disk.replace(kept, text);
     this.#written.set(file, text);
   }

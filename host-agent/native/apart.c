@@ -149,19 +149,12 @@ void drop_capabilities(int report) {
     if (syscall(SYS_capset, &head, none)) fail(report, errno, "capabilities", "");
 }
 
-/* What a task of this user would be given: can it be, on this machine? Says what cannot. */
-int try_apart(const char *folder, uid_t uid, int view) {
+int try_in_child(void (*attempt)(int report, const void *what), const void *what) {
     int report[2];
     if (pipe2(report, O_CLOEXEC)) return 1;
     pid_t pid = fork();
     if (pid == 0) {
-        char work[PATH_MAX];
-        snprintf(work, sizeof work, "%s/work", folder);
-        go_apart(report[1], folder, uid, (gid_t)uid, view);
-        drop_keys(report[1]);
-        if (setgroups(0, NULL) || setresgid(uid, uid, uid) || setresuid(uid, uid, uid)) fail(report[1], errno, "user", "");
-        drop_capabilities(report[1]);
-        if (view && chdir(work)) fail(report[1], errno, "folder", work);
+        attempt(report[1], what);
         _exit(0);
     }
     close(report[1]);
@@ -170,4 +163,26 @@ int try_apart(const char *folder, uid_t uid, int view) {
     if (pid < 0 || waitpid(pid, &status, 0) != pid) return 1;
     if (said) printf("%s: %s\n", verdict.step, strerror(verdict.why));
     return said || status != 0;
+}
+
+struct stranger {
+    const char *folder;
+    uid_t uid;
+    int view;
+};
+
+static void become_stranger(int report, const void *what) {
+    const struct stranger *one = what;
+    char work[PATH_MAX];
+    snprintf(work, sizeof work, "%s/work", one->folder);
+    go_apart(report, one->folder, one->uid, (gid_t)one->uid, one->view);
+    drop_keys(report);
+    if (setgroups(0, NULL) || setresgid(one->uid, one->uid, one->uid) || setresuid(one->uid, one->uid, one->uid))
+        fail(report, errno, "user", "");
+    drop_capabilities(report);
+    if (one->view && chdir(work)) fail(report, errno, "folder", work);
+}
+
+int try_apart(const char *folder, uid_t uid, int view) {
+    return try_in_child(become_stranger, &(struct stranger){folder, uid, view});
 }

@@ -74,7 +74,14 @@ static int tries_proc(void) {
     return WEXITSTATUS(status);
 }
 
-static void try_all(int report, const char *folder, const struct ids *ids) {
+struct trial {
+    const char *folder;
+    struct ids ids;
+};
+
+static void try_all(int report, const void *what) {
+    const char *folder = ((const struct trial *)what)->folder;
+    const struct ids *ids = &((const struct trial *)what)->ids;
     int userns = make_user_namespace(report, ids);
     char image[4096], layer[4096];
     snprintf(image, sizeof image, "%s/image", folder);
@@ -95,20 +102,6 @@ static void try_all(int report, const char *folder, const struct ids *ids) {
     if (why) fail(report, why, "mount", "proc");
 }
 
-/* Below the folder lie `image`, with anything in it, and an empty `layer`. */
 int try_ids(const char *folder, uint32_t first, uint32_t count) {
-    int report[2];
-    if (pipe2(report, O_CLOEXEC)) return 1;
-    struct ids ids = {first, count};
-    pid_t pid = fork();
-    if (pid == 0) {
-        try_all(report[1], folder, &ids);
-        _exit(0);
-    }
-    close(report[1]);
-    struct verdict verdict;
-    int status = 0, said = read(report[0], &verdict, sizeof verdict) == (ssize_t)sizeof verdict;
-    if (pid < 0 || waitpid(pid, &status, 0) != pid) return 1;
-    if (said) printf("%s: %s\n", verdict.step, strerror(verdict.why));
-    return said || status != 0;
+    return try_in_child(try_all, &(struct trial){folder, {first, count}});
 }

@@ -1,6 +1,6 @@
 /*
- * The root of a container that may be written to: the files of its image, shared with all that run from it, under a layer
- * of its own. The image's ids are those of its namespace. Both are mounts of one process's sight, and go with that.
+ * The root of a container in a user namespace: the files of its image, shared with all that run from it, under a layer of its
+ * own, to which it can write when it begins as root. The image's ids are those of its namespace. Both are mounts of one process's sight, and go with that.
  */
 #define _GNU_SOURCE
 #include "shim.h"

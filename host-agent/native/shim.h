@@ -136,13 +136,14 @@ struct rootfs { /* mounts at no place yet */
 int read_ids(int report, struct ids *ids); /* @returns 0 when none are ordered */
 int make_user_namespace(int report, const struct ids *ids); /* @returns a descriptor of it; nobody is in it */
 void enter_ids(int report);                                  /* when that is ordered */
-int try_ids(const char *folder, uint32_t first, uint32_t count);
+int try_ids(const char *folder, uint32_t first, uint32_t count); /* as try_apart; in the folder lie `image`, with anything in it, and an empty `layer` */
 struct rootfs open_rootfs(int report, const char *image, const char *layer, int userns, const struct ids *ids);
 void lay_rootfs(int report, const struct rootfs *root, const char *folder, const char *at);
 
 void drop_keys(int report);
 void drop_capabilities(int report);
-int try_apart(const char *folder, uid_t uid, int view); /* 0: all of it can be done here */
+int try_in_child(void (*attempt)(int report, const void *what), const void *what); /* 0: it can be done here; else says what cannot */
+int try_apart(const char *folder, uid_t uid, int view); /* what a task of this user would be given, by try_in_child */
 void deny_calls(int report); /* seccomp.c: the last step of all, since it may deny what the others need */
 int watch_joined(void); /* a descriptor that becomes readable when the process joined has ended; -1 without one */
 

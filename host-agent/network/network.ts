@@ -85,9 +85,9 @@ export class NetworkRules {
   }
 
   async #change(): Promise<void> {
-    const endpoints = this.#wanted ?? [];
+    const endpoints = this.#wanted;
     this.#wanted = null;
-    if (this.#closed) return;
+    if (endpoints === null || this.#closed) return;
     const why = await this.#run(elementsText(this.#table, endpoints));
     if (why !== null)
       this.#deps.log.error({ why }, 'the rules that keep tasks from the control plane are not up to date');

@@ -67,7 +67,7 @@ it('S4.13 a development cell renews its certificates by itself, while a client w
         });
     })();
     const asked: string[] = [];
-    // Two renewals later, and past the end of what each process showed at first.
+    // Two renewals later, and past the end of what each process showed at first: certificates end by the wall clock.
     const isOver = (): boolean =>
       [...first.values()].every((end) => Date.now() > end + 1_000) &&
       [...ends()].every(([name, end]) => end - (first.get(name) ?? 0) >= (TTL_S * 1_000 * 2) / 3 - 1_000);

@@ -62,7 +62,7 @@ export function openCredentials(folder: string, log: Log | null): Credentials {
       log?.error({ error: errorTextOf(error) }, 'the changed credentials cannot be used; the last ones stay');
     }
   };
-  /** Those who renew do so before half of the time has gone. */
+  /** Those who renew do so before half of the time has gone, by the clock on the wall, as the certificate has its times. */
   const isDue = (): boolean =>
     log === null && Date.now() - readMs > LOOK_MS && Date.now() > (now.notBeforeMs + now.notAfterMs) / 2;
   const files = Object.values(CREDENTIAL_FILES).map((name) => join(folder, name));

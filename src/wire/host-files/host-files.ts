@@ -62,7 +62,7 @@ export interface AllocationSpec {
   readonly addresses?: readonly string[];
   /** The user of its tasks, and their group; absent: that of the agent. */
   readonly uid?: number;
-  /** Of the user namespace of its tasks, when they begin as root of one. */
+  /** Of the user namespace of its tasks; absent: they have none. */
   readonly ids?: IdRange;
   /** Of its tasks, as they came. */
   readonly sealed?: Readonly<Record<string, string>>;

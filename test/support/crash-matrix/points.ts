@@ -35,7 +35,7 @@ const ELSEWHERE: readonly (readonly [RegExp, string])[] = [
   [/^agent\/disk\.[a-zA-Z]+\/secrets/, 'no task here has secrets: secrets.test.ts'],
   [
     /^agent\/disk\.([a-zA-Z]+\/layers|list\/allocation:)/,
-    'no task here begins as root: user-namespaces.test.ts kills the agent of some',
+    'no task here has a user namespace: user-namespaces.test.ts kills the agent of some',
   ],
   [/^agent\/link\.renew/, 'no task here has a disconnect deadline'],
   [/^agent\/http\./, 'nobody here asks for a name: name-follower.test.ts, dns.test.ts'],
