@@ -24,6 +24,7 @@ import {
 } from '../../src/core/slots/restarts.ts';
 import { isUp, notReadyOf } from '../../src/core/slots/rollout.ts';
 import { evaluate } from '../../src/core/slots/slots.ts';
+import { CAUSES } from '../../src/core/slots/job-view.ts';
 import type { JobView, MatchingHost, Evaluation } from '../../src/core/slots/job-view.ts';
 import { isTerminal } from '../../src/core/host/states.ts';
 import type { CellView } from '../../src/runtime/reports/cell-view.ts';
@@ -210,22 +211,23 @@ export class JobStatuses {
 
   #countsOf(jobKey: string, record: JobRecord): AllocationCounts {
     const reports = this.#reports(jobKey);
-    const ends = new Map<string, { attempt: number; state: string }>();
-    const note = (end: { group: string; index: number; attempt: number; state: string }): void => {
+    const placed = [...this.#copy.allocationsOf(jobKey)];
+    const causes = new Map(placed.map(({ id, cause }) => [id, cause]));
+    const ends = new Map<string, SlotEnd>();
+    const note = (end: SlotEnd): void => {
       const slot = slotOf(end);
       const known = ends.get(slot);
       if (known === undefined || known.attempt <= end.attempt) ends.set(slot, end);
     };
     for (const outcome of this.#outcomes(jobKey)) note(outcome);
-    for (const report of reports) note(report);
-    const states = [...ends.values()].map((end) => end.state);
+    for (const report of reports) note({ ...report, cause: causes.get(report.id) });
     return {
       desired: this.#desiredOf(record),
-      placed: [...this.#copy.allocationsOf(jobKey)].length,
+      placed: placed.length,
       running: reports.filter((report) => report.state === 'running').length,
       ready: reports.filter(isUp).length,
-      complete: states.filter((state) => state === 'complete').length,
-      failed: states.filter((state) => FAILED.has(state)).length,
+      complete: [...ends.values()].filter(({ state }) => state === 'complete').length,
+      failed: [...ends.values()].filter(isFailure).length,
     };
   }
 
@@ -286,7 +288,18 @@ function slotOf({ group, index }: { readonly group: string; readonly index: numb
   return `${group}/${String(index)}`;
 }
 
+/** How the newest attempt of a slot ended, or the state that it is in. */
+interface SlotEnd extends Pick<Outcome, 'group' | 'index' | 'attempt' | 'state'> {
+  readonly cause?: string | undefined;
+}
+
 const FAILED: ReadonlySet<string> = new Set(['failed', 'killed', 'rejected', 'lost']);
+const CAUSES_OF_FAILURE: ReadonlySet<string> = new Set([CAUSES.unplaceable, CAUSES.hostLost]);
+
+/** What a scheduler stops, for an update, a drain or another job, has not failed, however its tasks end. */
+function isFailure({ state, cause }: SlotEnd): boolean {
+  return FAILED.has(state) && (cause === undefined || CAUSES_OF_FAILURE.has(cause));
+}
 
 function bySlot(a: Allocation, b: Allocation): number {
   return a.group.localeCompare(b.group) || a.index - b.index || a.attempt - b.attempt;

@@ -22,6 +22,8 @@ export interface CliOptions {
   readonly input?: string;
   /** It is ended by SIGTERM after this time. */
   readonly endMs?: number;
+  /** Another one than the built one. */
+  readonly cli?: string;
 }
 
 /** Runs the built command line to its end, as a person would in `cwd`. */
@@ -45,9 +47,9 @@ export interface CliProcess {
 }
 
 /** The built command line under way in `cwd`. */
-export function startCli(args: readonly string[], { cwd, env }: CliOptions): CliProcess {
+export function startCli(args: readonly string[], { cwd, env, cli = CLI }: CliOptions): CliProcess {
   // Its standard input stays open for as long as we live: a killed test leaves no cell behind.
-  const child = spawn(process.execPath, [CLI, ...args], {
+  const child = spawn(process.execPath, [cli, ...args], {
     cwd,
     env: { ...process.env, NO_COLOR: '1', MOORAGE_STOP_WITH_PARENT: '1', ...env },
   });

@@ -51,6 +51,21 @@ describe('jobs through a monitor', () => {
     expect(answer).toMatchObject({ status: 400, body: { code: 'bad-job', path: 'count' } });
   });
 
+  it('S1.10 what a scheduler stops has not failed; what ends by itself has', async () => {
+    const host = await world.host('h1');
+    const { monitor, address } = await world.monitor();
+    await world.call('POST', `${address}/v1/jobs`, { ...FILE, count: 2 });
+    await world.place(allocationOf('h1', 'a1', { desired: 'remove', cause: 'replaced by version 2' }));
+    await world.place(allocationOf('h1', 'a2', { index: 1 }));
+    const ended = { state: 'killed', released: false, reason: 'signal 15' } as const;
+    host.change(reportOf('h1', 'a1', ended));
+    host.change(reportOf('h1', 'a2', { ...ended, index: 1 }));
+    await until(() => monitor.state.follower.view.allocation('a2') !== undefined);
+    await until(() => monitor.state.copy.allocations.size === 2);
+    const { body } = await world.call('GET', `${address}/v1/jobs/default/web`);
+    expect((body as JobStatus).summary.counts).toMatchObject({ placed: 2, failed: 1 });
+  });
+
   it('shows desired, observed and outcomes side by side, with their age (S4.2)', async () => {
     const host = await world.host('h1');
     const { monitor, address } = await world.monitor();
