@@ -5,7 +5,7 @@
  * - `arbiter.ts`: decides each placement, holds its grant, records what counts against a quota, and signs the tickets of
  *   all together
  * - `decide.ts`: the decision, from what is used, granted and allowed
- * - `limits.ts`: the operators' quotas and switches, live
+ * - `limits.ts`: the operators' quotas and pauses, live
  * - `usage-book.ts`: what hosts report as in use
  * - `grant-book.ts`: what was granted and is not yet reported as used; `grant-records.ts` has it in the store
  * - `quota-keeper.ts`: of several arbiters one keeps the quotas
@@ -268,7 +268,7 @@ export class Arbiter {
     const counted = this.#isReported(terms);
     const held = this.#grants.heldFor(terms);
     return grantRefusal({
-      switches: this.#limits.switches,
+      pause: this.#limits.pauses.on('placement', { namespace, job: terms.job, host: terms.aud }),
       quota: this.#limits.quota(namespace),
       otherKeeper: this.#keeper.otherKeeper,
       holdMs: this.#peers.holdMs(namespace),

@@ -1,10 +1,13 @@
-import type { Quota, Switches } from '../src/core/quota/quota.ts';
+import type { Pause } from '../src/core/quota/pauses.ts';
+import { pausedBy } from '../src/core/quota/pauses.ts';
+import type { Quota } from '../src/core/quota/quota.ts';
 import type { GrantRefusal } from '../src/wire/api/arbiter-api.ts';
 import type { Dimension, NamespaceAmounts } from '../src/core/quota/amounts.ts';
 import { addAmounts, overQuota } from '../src/core/quota/amounts.ts';
 
 export interface Situation {
-  readonly switches: Switches;
+  /** Of placement; null: it goes on. Pools of hosts are the schedulers' business: an arbiter does not read hosts. */
+  readonly pause: Pause | null;
   /** null: the namespace has none, so nothing need be known about it. */
   readonly quota: Quota | null;
   /** null: this arbiter keeps the quotas; else the keeper's id, empty when there is none. */
@@ -30,8 +33,8 @@ const KEEPER_RETRY_MS = 250;
 
 /** @returns why no ticket can be given; null when one can */
 export function grantRefusal(now: Situation): GrantRefusal | null {
-  if (now.switches.pausePlacement)
-    return { code: 'paused', detail: 'an operator paused all placement', retryAfterMs: PAUSE_RETRY_MS };
+  if (now.pause !== null)
+    return { code: 'paused', detail: `placement ${pausedBy(now.pause)}`, retryAfterMs: PAUSE_RETRY_MS };
   if (now.grantsFull)
     return { code: 'busy', detail: 'too many grants are out and not yet used', retryAfterMs: BUSY_RETRY_MS };
   if (now.quota === null) return null;

@@ -1,10 +1,10 @@
 import type { CellKeys } from '../src/core/cell/keys.ts';
-import type { Quota, Switches } from '../src/core/quota/quota.ts';
-import { SWITCHES_OFF } from '../src/core/quota/quota.ts';
+import type { Quota } from '../src/core/quota/quota.ts';
 import type { CellStore } from '../src/ports/cell-store.ts';
 import type { Log } from '../src/ports/telemetry.ts';
+import { CellPauses } from '../src/runtime/records/pauses.ts';
 import { Table } from '../src/runtime/records/records.ts';
-import { quotaCodec, switchesCodec } from '../src/wire/records/records.ts';
+import { quotaCodec } from '../src/wire/records/records.ts';
 
 /**
  * The operators' limits, live. A quota record that cannot be read keeps its last good value; one that never could be
@@ -12,8 +12,8 @@ import { quotaCodec, switchesCodec } from '../src/wire/records/records.ts';
  */
 export class Limits {
   readonly ready: Promise<void>;
+  readonly pauses: CellPauses;
   readonly #quotas: Table<Quota>;
-  readonly #switches: Table<Switches>;
   readonly #broken = new Set<string>();
 
   /** @param onQuota a namespace has a new quota (`revision` created it), or none any more */
@@ -36,17 +36,10 @@ export class Limits {
         log.error({ key, error }, 'a quota cannot be read: its namespace gets no tickets');
       },
     });
-    this.#switches = new Table(store, keys.switches, switchesCodec, {
-      onBadRecord: (error, key) =>
-        log.error({ key, error }, 'the switches cannot be read: they stay as they were'),
-    });
-    this.ready = Promise.all([this.#quotas.ready, this.#switches.ready]).then(() => undefined);
+    this.pauses = new CellPauses({ store, keys, log });
+    this.ready = Promise.all([this.#quotas.ready, this.pauses.ready]).then(() => undefined);
     // An arbiter that is closed before its start leaves a rejection that no caller awaits.
     this.ready.catch(() => undefined);
-  }
-
-  get switches(): Switches {
-    return this.#switches.get('')?.value ?? SWITCHES_OFF;
   }
 
   /** null: the namespace has none. */
@@ -69,7 +62,7 @@ export class Limits {
 
   close(): void {
     this.#quotas.close();
-    this.#switches.close();
+    this.pauses.close();
   }
 }
 

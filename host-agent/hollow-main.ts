@@ -23,6 +23,7 @@ import { PERIODIC_TASKS, startPeriodicTasks } from './api/periodic-tasks.ts';
 import type { Served } from './api/api.ts';
 import { askStore } from './orders/orderer.ts';
 import { hostChannels, hostRoutes } from './api/api.ts';
+import { HostPauses } from './tasks/held-restarts.ts';
 
 /** A host that runs nothing: its tasks only take time, as their `HOLLOW_RUN_MS` says (0 or absent: until stopped). */
 export interface HollowHost {
@@ -71,9 +72,10 @@ export async function runHollow(options: HollowOptions): Promise<RunningAgent> {
   const { log } = options;
   const metrics = promMetrics({ processMetrics: true });
   const verifier = await verifierOf(options);
+  const pauses = new HostPauses({ clock: systemClock, log });
   const served = new Map<string, Served>();
   for (const host of options.hosts)
-    served.set(host.id, await openHollow(host, { options, metrics, verifier }));
+    served.set(host.id, await openHollow(host, { options, metrics, verifier, pauses }));
   const agents = [...served.values()].map((one) => one.agent);
   const { abandon: giveUp, or } = abandonable();
   const { etcd: endpoints, reach } = options;
@@ -114,6 +116,7 @@ export async function runHollow(options: HollowOptions): Promise<RunningAgent> {
   let endRounds = (): void => undefined;
   const close = async (): Promise<void> => {
     endRounds();
+    pauses.close();
     await registrar.close();
     await listener.close(CLOSE_GRACE_MS);
     await Promise.all(agents.map((agent) => agent.close()));
@@ -125,6 +128,7 @@ export async function runHollow(options: HollowOptions): Promise<RunningAgent> {
     await close();
     throw error;
   }
+  pauses.follow(store, cellKeys(options.cell), () => agents.forEach((agent) => agent.rescan()));
   const rounds = { ...HOLLOW_ROUNDS, beatMs: options.beatMs ?? HOLLOW_ROUNDS.beatMs };
   endRounds = startPeriodicTasks(systemClock, log, agents, rounds, registrar);
   log.info({ hosts: agents.length, address: listener.address }, 'hollow hosts serve');
@@ -135,10 +139,12 @@ interface Shared {
   readonly options: HollowOptions;
   readonly metrics: Metrics;
   readonly verifier: Awaited<ReturnType<typeof verifierOf>>;
+  readonly pauses: HostPauses;
 }
 
 async function openHollow(host: HollowHost, shared: Shared): Promise<Served> {
   const disk = new MemoryDisk();
+  let own: HostAgent | null = null;
   const ports = {
     disk,
     processes: new HollowProcesses({ disk, clock: systemClock }),
@@ -146,6 +152,7 @@ async function openHollow(host: HollowHost, shared: Shared): Promise<Served> {
     random: systemRandom,
     log: shared.options.log,
     metrics: shared.metrics,
+    restarts: shared.pauses.of(() => own?.host),
   };
   const facts = {
     id: host.id,
@@ -159,5 +166,6 @@ async function openHollow(host: HollowHost, shared: Shared): Promise<Served> {
   };
   const crypto = { verifier: shared.verifier, digest: sha256Hex };
   const agent = await HostAgent.open(ports, facts, crypto, AGENT_SETTINGS);
+  own = agent;
   return { agent, ports, attemptsKept: AGENT_SETTINGS.attemptsKept };
 }

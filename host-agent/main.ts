@@ -47,6 +47,7 @@ import type { AgentPorts } from './ports.ts';
 import type { ControlPlaneDeps } from './network/control-plane.ts';
 import { ControlPlane } from './network/control-plane.ts';
 import { HostNames, NAMES_KEPT_MS } from './names/host-names.ts';
+import { HostPauses } from './tasks/held-restarts.ts';
 import type { NetworkRules } from './network/network.ts';
 import { Registrar } from './api/registration.ts';
 import type { PeriodicTaskOptions } from './api/periodic-tasks.ts';
@@ -157,6 +158,7 @@ export async function runAgent(options: AgentOptions): Promise<RunningAgent> {
     keptMs: options.namesKeptMs ?? NAMES_KEPT_MS,
     isOver: ({ host, allocation }) => host === options.id && own?.serves(allocation) === false,
   });
+  const pauses = new HostPauses({ clock: systemClock, log });
   const shim = options.shim ?? findShim();
   const files = openFileThread(options.stateFolder);
   // Only the compiled shim can put a task into its groups before the task begins.
@@ -190,6 +192,7 @@ export async function runAgent(options: AgentOptions): Promise<RunningAgent> {
     artifacts,
     probes,
     names: names.known,
+    restarts: pauses.of(() => own?.host),
     clock: systemClock,
     random: systemRandom,
     log,
@@ -219,6 +222,8 @@ export async function runAgent(options: AgentOptions): Promise<RunningAgent> {
     own = agent;
     closers.unshift(() => agent.close());
     names.follow(store, cellKeys(options.cell), http);
+    closers.unshift(() => pauses.close());
+    pauses.follow(store, cellKeys(options.cell), () => agent.rescan());
     const registrar = new Registrar(
       {
         store,

@@ -8,6 +8,7 @@ import type { Processes } from '../src/ports/process.ts';
 import type { Random } from '../src/ports/random.ts';
 import type { Log, Metrics } from '../src/ports/telemetry.ts';
 import type { KnownNames } from './names/names.ts';
+import type { HeldRestarts } from './tasks/held-restarts.ts';
 
 /** What tasks want of names. */
 export type TaskNames = Pick<KnownNames, 'pin' | 'now' | 'onTold'>;
@@ -32,6 +33,8 @@ export interface AgentPorts {
   readonly probes?: Probes;
   /** Absent: tasks are told of no endpoints. */
   readonly names?: TaskNames;
+  /** Absent: no operator holds back restarts. */
+  readonly restarts?: HeldRestarts;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;

@@ -393,7 +393,7 @@ export class Monitor {
       case 'shared':
       case 'pools':
       case 'meta':
-      case 'switches':
+      case 'pauses':
         break;
     }
   }

@@ -2,17 +2,15 @@ import { ArbiterClient } from '../src/clients/arbiter-client.ts';
 import { HostClient } from '../src/clients/host-client.ts';
 import type { CellMeta } from '../src/core/core.ts';
 import { slotName } from '../src/core/cell/ids.ts';
-import type { Pausable, Switches } from '../src/core/quota/quota.ts';
-import { isPaused, pausedBy, SWITCHES_OFF } from '../src/core/quota/quota.ts';
+import type { Pausable, Pause, PauseScope } from '../src/core/quota/pauses.ts';
+import { pausedBy } from '../src/core/quota/pauses.ts';
 import type { SharedUse } from '../src/core/cell/claim.ts';
 import { partsOfPool } from '../src/core/quota/shared-resource.ts';
 import type { Fill } from '../src/core/slots/job-view.ts';
 import type { Session } from '../src/ports/cell-store.ts';
 import { Committer } from '../src/runtime/commit/commit.ts';
 import { sleep, untilAborted } from '../src/runtime/wait/wait.ts';
-import { Table } from '../src/runtime/records/records.ts';
 import type { SchedulerEventKind } from '../src/wire/api/scheduler-api.ts';
-import { switchesCodec } from '../src/wire/records/records.ts';
 import { PrivateCell } from './state/cell.ts';
 import type { Partition, SchedulerWorld, Term } from './state/state.ts';
 import { isCurrent, wallMs } from './state/state.ts';
@@ -23,6 +21,7 @@ import { Preemption } from './preemption/preemption.ts';
 import { StartQueue } from './hosts/start-queue.ts';
 import { Intents } from './gangs/intents.ts';
 import { HostCalls } from './calls/calls.ts';
+import { CellPauses } from '../src/runtime/records/pauses.ts';
 import { CellSecrets } from './state/cell-secrets.ts';
 import { JobTable } from './state/job-table.ts';
 import { JobIntake } from './ownership/job-intake.ts';
@@ -83,7 +82,7 @@ export class SchedulerTerm implements Term {
   readonly #observer: Observer;
   readonly #ownership: Ownership;
   readonly #reports: Reports;
-  readonly #switches: Table<Switches>;
+  readonly pauses: CellPauses;
   readonly #secrets: CellSecrets;
   readonly #ticketClient: TicketClient;
   readonly #starts: StartQueue;
@@ -120,12 +119,10 @@ export class SchedulerTerm implements Term {
     const table = this.#table;
     this.#timers = new JobTimers(world.clock, table, (job) => this.#loop.push(job));
     const intents = new Intents(this);
-    const { store, keys, clock } = world;
+    const { clock } = world;
+    this.pauses = new CellPauses(world, (pause, isOn) => this.#pauseChanged(pause, isOn));
     this.cell = this.#newCell();
     this.committer = this.#newCommitter(intents);
-    this.#switches = new Table<Switches>(store, keys.switches, switchesCodec, {
-      onChange: (_name, _now, before) => this.#switched(before?.value ?? SWITCHES_OFF),
-    });
     this.#secrets = new CellSecrets(world);
     this.#ticketClient = new TicketClient(world, options.id, new ArbiterClient(world.http));
     const launches = new Launches(world.digest);
@@ -160,7 +157,7 @@ export class SchedulerTerm implements Term {
     this.#parking = new Parking({ clock, state: this.cell.state, wake: (job) => this.enqueue(job) });
     const preemption = new Preemption(this, {
       ...{ placer: this.placer, parking: this.#parking, fillsOf, runPlan },
-      isPaused: () => isPaused(this.#pauses, 'eviction'),
+      isPaused: () => this.pauses.on('eviction', {}) !== null,
     });
     const stopper = new Stopper(this, releaser);
     this.#gangs = new GangRepair(this, {
@@ -173,7 +170,7 @@ export class SchedulerTerm implements Term {
       ...{ placer: this.placer, parking: this.#parking, stopper, releaser },
       preempt: (job, group, fills, isGang) => preemption.begin(job, group, fills, isGang),
       secrets: this.#secrets,
-      isPaused: () => this.isPaused,
+      isPaused: ({ namespace, name }) => this.pauses.on('placement', { namespace, job: name }) !== null,
       finish: (job, as) => void this.#jobs.finish(job, as),
     });
     this.#reports = this.#newReports();
@@ -208,6 +205,7 @@ export class SchedulerTerm implements Term {
         this.#timers.enqueueSystemJobs();
       },
       onSharedFreed: (resource) => this.#parking.sharedFreed(resource),
+      pausedOn: (host) => sentenceOf(this.pauses.onHost('placement', host)),
       mayWait: () => this.#ready && this.#parking.size === 0 && this.options.conflictCheck === 'resource-fit',
     });
   }
@@ -259,7 +257,7 @@ export class SchedulerTerm implements Term {
     await Promise.race([
       Promise.all([
         ...[this.cell.ready, this.#ownership.ready, this.#reports.ready],
-        ...[this.#switches.ready, this.#secrets.ready, this.#ticketClient.ready],
+        ...[this.pauses.ready, this.#secrets.ready, this.#ticketClient.ready],
       ]),
       untilAborted(this.signal),
     ]);
@@ -291,7 +289,7 @@ export class SchedulerTerm implements Term {
     this.#parking.close();
     this.#ownership.close();
     this.#ticketClient.close();
-    this.#switches.close();
+    this.pauses.close();
     this.#secrets.close();
     this.cell.close();
     await this.#reports.close();
@@ -310,23 +308,16 @@ export class SchedulerTerm implements Term {
     return this.#ownership.partition;
   }
 
-  get isPaused(): boolean {
-    return isPaused(this.#pauses, 'placement');
-  }
-
-  get #pauses(): Switches {
-    return this.#switches.get('')?.value ?? SWITCHES_OFF;
-  }
-
   /** Who has paused it, and why; null: it goes on. */
-  pauseOf(what: Pausable): string | null {
-    return isPaused(this.#pauses, what) ? pausedBy(this.#pauses, what) : null;
+  pauseOf(what: Pausable, target: PauseScope): string | null {
+    return sentenceOf(this.pauses.on(what, target));
   }
 
-  #switched(before: Switches): void {
+  #pauseChanged({ what }: Pause, isOn: boolean): void {
+    if (what === 'placement') this.cell.pausesChanged();
     // Room may be made for them again; nothing else would wake them, for nothing was freed.
-    if (isPaused(before, 'eviction') && !isPaused(this.#pauses, 'eviction')) this.#parking.wakeAll();
-    this.#timers.enqueueAll();
+    if (what === 'eviction' && !isOn) this.#parking.wakeAll();
+    if (what !== 'restarts') this.#timers.enqueueAll();
   }
 
   get jobs(): Pick<JobTable, 'get' | 'size' | 'pending'> {
@@ -369,4 +360,8 @@ export class SchedulerTerm implements Term {
     }
     this.events.publish({ kind, namespace, job: name, ...where, detail });
   }
+}
+
+function sentenceOf(pause: Pause | null): string | null {
+  return pause === null ? null : pausedBy(pause);
 }

@@ -29,6 +29,7 @@ const noListener = {
   onCondition: () => undefined,
   onHost: () => undefined,
   onSharedFreed: () => undefined,
+  pausedOn: () => null,
   mayWait: () => true,
 };
 const startMs = performance.now();

@@ -5,7 +5,7 @@
  *   `cli/join` has how one comes, `cli/bootstrap` how all of it begins.
  * - `quota.ts` and `shared.ts` show and set what namespaces may use, and what hosts share.
  * - `schedulers.ts` compares the schedulers; `events.ts` prints what happens.
- * - `pause.ts` pauses placement or eviction, and has them go on.
+ * - `pause.ts` pauses placement, eviction, updates or restarts, and has them go on.
  * - `cell-status.ts` is `moorage status` without a job.
  */
 import type { Command } from 'commander';
@@ -17,7 +17,7 @@ import { cellVerb, collect, verb, wholeNumber } from '../command/command.ts';
 import type { BootstrapFlags } from '../bootstrap/bootstrap.ts';
 import type { InviteFlags } from '../join/invite.ts';
 import type { JoinFlags } from '../join/join.ts';
-import type { PauseOptions } from './pause.ts';
+import type { PauseOptions, ScopeOptions } from './pause.ts';
 import type { SetQuotaOptions } from './quota.ts';
 import type { SetSharedOptions } from './shared.ts';
 import { QUOTA_AMOUNT_MAX, SCALAR_AMOUNT_MAX } from '../../src/wire/values/bounds.ts';
@@ -108,15 +108,16 @@ export function addCellVerbs(program: Command, { run }: ProgramInput): void {
     .action((token: string, options: GlobalOptions & JoinFlags) =>
       run(options, async (context) => (await import('../join/join.ts')).joinCell(context, token, options)),
     );
-  cellVerb(program, 'pause <what>', 'pause placement, or eviction, in the whole cell; what runs goes on')
-    .requiredOption('--reason <text>', 'told to whoever asks why')
-    .option('--for <time>', 'it goes on by itself after this time, such as 1h')
-    .action((what: string, options: GlobalOptions & PauseOptions) =>
-      run(options, async (context) => (await import('./pause.ts')).pause(context, what, options)),
-    );
-  cellVerb(program, 'resume <what>', 'have placement, or eviction, go on').action(
-    (what: string, options: GlobalOptions) =>
-      run(options, async (context) => (await import('./pause.ts')).resume(context, what)),
+  scoped(
+    cellVerb(program, 'pause <what>', 'pause placement, eviction, rollouts or restarts; what runs goes on')
+      .requiredOption('--reason <text>', 'told to whoever asks why')
+      .option('--for <time>', 'it goes on by itself after this time, such as 1h'),
+  ).action((what: string, options: GlobalOptions & PauseOptions) =>
+    run(options, async (context) => (await import('./pause.ts')).pause(context, what, options)),
+  );
+  scoped(cellVerb(program, 'resume <what>', 'have what was paused, there, go on')).action(
+    (what: string, options: GlobalOptions & ScopeOptions) =>
+      run(options, async (context) => (await import('./pause.ts')).resume(context, what, options)),
   );
   cellVerb(program, 'schedulers', 'the competing schedulers: commits, conflicts, rebases, busy share').action(
     (options: GlobalOptions) =>
@@ -133,6 +134,14 @@ export function addCellVerbs(program: Command, { run }: ProgramInput): void {
     .action((options: GlobalOptions & { follow: boolean; since?: string; job?: string; kind?: string }) =>
       run(options, async (context) => (await import('./events.ts')).events(context, options)),
     );
+}
+
+/** Where something is paused; without any of them, and without `--namespace`: in the whole cell. */
+function scoped(one: Command): Command {
+  return one
+    .option('--job <name>', 'of this job only')
+    .option('--pool <name>', 'on hosts whose attribute `pool` is this')
+    .option('--host <host>', 'on this host only');
 }
 
 /** Verbs about what namespaces may use. */

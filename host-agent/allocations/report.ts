@@ -41,7 +41,7 @@ export function reportOf(facts: AllocationFacts): AllocationReport {
     scheduler: allocation.scheduler,
     state: facts.state,
     released: facts.released,
-    reason: outcome?.reason ?? stopReason?.cause ?? '',
+    reason: outcome?.reason ?? stopReason?.cause ?? heldIn(facts.tasks),
     ...(outcome?.exit === undefined ? {} : { exit: outcome.exit }),
     ...(facts.spec.addresses === undefined ? {} : { addresses: facts.spec.addresses }),
     restarts: outcome?.restarts ?? restartsOf(facts.tasks),
@@ -49,6 +49,12 @@ export function reportOf(facts: AllocationFacts): AllocationReport {
     ...(outcome === null ? {} : { endedAtMs: outcome.endedAtMs }),
     tasks,
   };
+}
+
+/** Why a task that has ended is not started again yet, for people; empty: none waits for that. */
+function heldIn(tasks: readonly TaskRun[]): string {
+  const run = tasks.find(({ held }) => held !== null);
+  return run === undefined ? '' : `task ${run.task.name} is not started again: ${run.held ?? ''}`;
 }
 
 /** Wall clock; null while none has begun to run. */

@@ -2,7 +2,8 @@
  * One task of an allocation: its attempts, one after another. For each attempt the run below asks the task's driver to
  * prepare it, builds the shim's order (`launch.ts`), writes it and asks for a shim (`attempt.ts`), and follows the files
  * that the shim writes. While it runs, `health.ts` says whether it must end for its health, by the checks of `checks.ts`, each a
- * series of tries of `check-probe.ts`. When an attempt ends, `restarts.ts` decides whether and when the next one begins.
+ * series of tries of `check-probe.ts`. When an attempt ends, `restarts.ts` decides whether and when the next one begins, and
+ * `held-restarts.ts` whether an operator holds that back.
  * `attempt-commands.ts` ends the commands that still run in an ended attempt; `qos.ts` says which task the kernel ends first
  * when memory runs out.
  */
@@ -60,6 +61,9 @@ export interface TaskOrder extends Owned {
 
 export type ShimDeadlines = Pick<ShimLaunch, 'runMaxMs' | 'stopAfterDisconnectMs'>;
 
+/** A pause that ends is told; this is for one that is not heard of. */
+const HELD_LOOK_MS = 1_000;
+
 /** Asked for a shim this long ago and no claim: the spawner may have died with the request. */
 const ASK_AGAIN_MS = 5_000;
 
@@ -101,6 +105,8 @@ export class TaskRun {
   /** By this agent: what another one asked for before it died is asked for again at once. */
   #askedAtMs = -Infinity;
   #restartAtMs: number | null = null;
+  /** Of the restart that is due. */
+  #held: string | null = null;
   /** Of the delay that is being waited for, or was waited for last. */
   #doublings = 0;
   #done = false;
@@ -157,6 +163,11 @@ export class TaskRun {
   /** Why it is not started again, for people. */
   get why(): string {
     return this.#why;
+  }
+
+  /** Why it is not started again yet though it is time, for people; null: it is not time, or it runs. */
+  get held(): string | null {
+    return this.#restartAtMs === null ? null : this.#held;
   }
 
   get restarts(): number {
@@ -242,8 +253,9 @@ export class TaskRun {
     if (this.#done || this.#attempt === null) return;
     if (this.#restartAtMs === null) await this.#look(verify);
     if (this.#health.isChecked) await this.#endUnhealthy();
-    if (this.#restartAtMs !== null && this.#ports.clock.monotonicMs() >= this.#restartAtMs)
-      await this.#restart();
+    if (this.#restartAtMs === null || this.#ports.clock.monotonicMs() < this.#restartAtMs) return;
+    this.#held = this.#ports.restarts?.whyHeld(this.#allocation) ?? null;
+    if (this.#held === null) await this.#restart();
   }
 
   /** What is not alive any more is ended, and counts as failed. */
@@ -311,7 +323,8 @@ export class TaskRun {
       const graceMs = endsSince + this.task.stop.graceMs - nowMs;
       return graceMs > 0 ? graceMs : KILL_AGAIN_MS;
     }
-    return this.#restartAtMs === null ? null : Math.max(0, this.#restartAtMs - nowMs);
+    if (this.#restartAtMs === null) return null;
+    return this.held === null ? Math.max(0, this.#restartAtMs - nowMs) : HELD_LOOK_MS;
   }
 
   async #look(verify: boolean): Promise<void> {
@@ -364,6 +377,7 @@ export class TaskRun {
     const decision = decideRestart(this.#policy, exit, history, nowMs, random.fraction());
     if (!decision.restart) return this.#finish(decision.why);
     this.#doublings = decision.doublings;
+    this.#held = null;
     this.#restartAtMs = clock.monotonicMs() + Math.max(0, decision.atMs - nowMs);
   }
 

@@ -39,7 +39,9 @@ const ACTS: Readonly<Record<string, ActOf>> = {
   'PUT /v1/pauses/:what': ({ params, body }) => ({
     ...{ act: 'pause', target: clipped(params['what']), detail: json(body) },
   }),
-  'DELETE /v1/pauses/:what': ({ params }) => ({ act: 'resume', target: clipped(params['what']) }),
+  'DELETE /v1/pauses/:what': ({ params, query }) => ({
+    ...{ act: 'resume', target: clipped(params['what']), detail: json(query) },
+  }),
   'POST /v1/hosts/:host/eligibility': ({ params, body }) => ({
     ...{ act: textOf(body, 'state') || 'eligibility', target: clipped(params['host']) },
     detail: textOf(body, 'reason'),

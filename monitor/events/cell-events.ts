@@ -8,8 +8,8 @@ import type { AllocationReport } from '../../src/core/host/report.ts';
 import { notReadyOf, readyOf } from '../../src/core/slots/rollout.ts';
 import type { RolloutRecord } from '../../src/core/cell/rollout.ts';
 import type { Owner, RoleRecord } from '../../src/core/cell/cell.ts';
-import type { Switches } from '../../src/core/quota/quota.ts';
-import { isPaused, PAUSABLE, pausedBy, SWITCHES_OFF } from '../../src/core/quota/quota.ts';
+import type { Pause } from '../../src/core/quota/pauses.ts';
+import { goesOnText, isInForce, pausedBy, whereOf } from '../../src/core/quota/pauses.ts';
 import type { SharedResource } from '../../src/core/quota/shared-resource.ts';
 import { RecordError } from '../../src/wire/wire.ts';
 import type { CellEvent } from '../../src/wire/api/monitor-api.ts';
@@ -85,26 +85,31 @@ function bodyOf(change: CellChange): EventBody | null {
     case 'pools':
     case 'openid':
       return null;
-    case 'switches':
-      return ofSwitches(change.now?.value ?? SWITCHES_OFF, change.before?.value ?? SWITCHES_OFF);
+    case 'pauses':
+      return ofPause(change.now?.value, change.before?.value);
     case 'shared':
       return ofShared(change.name, change.now?.value);
   }
 }
 
-/** Operators change one switch at a time. A pause that is renewed is told again. */
-function ofSwitches(now: Switches, before: Switches): EventBody | null {
-  const what = PAUSABLE.find(
-    (one) =>
-      isPaused(now, one) !== isPaused(before, one) ||
-      now.pauses?.[one]?.sinceMs !== before.pauses?.[one]?.sinceMs,
-  );
-  if (what === undefined) return null;
-  if (!isPaused(now, what)) return { kind: 'resumed', source: 'api', detail: `${what} goes on` };
+/** A pause that is renewed is told again. */
+function ofPause(now: Pause | undefined, before: Pause | undefined): EventBody | null {
+  if (isInForce(now))
+    return { kind: 'paused', source: now.by, ...aboutScope(now), detail: `${now.what}: ${pausedBy(now)}` };
+  if (!isInForce(before)) return null;
   return {
-    kind: 'paused',
-    source: now.pauses?.[what]?.by ?? 'api',
-    detail: `${what}: ${pausedBy(now, what)}`,
+    kind: 'resumed',
+    source: 'api',
+    ...aboutScope(before),
+    detail: `${before.what}${whereOf(before)} ${goesOnText(before.what)}`,
+  };
+}
+
+function aboutScope({ namespace, job, host }: Pause): Pick<EventBody, 'namespace' | 'job' | 'host'> {
+  return {
+    ...(namespace === undefined ? {} : { namespace }),
+    ...(job === undefined ? {} : { job }),
+    ...(host === undefined ? {} : { host }),
   };
 }
 

@@ -141,6 +141,7 @@ export class JobStatuses {
       const times = report.restarts === 1 ? 'once' : `${String(report.restarts)} times`;
       return [
         ...(notReady === null ? [] : [`${name} is not ready: ${notReady}`]),
+        ...(report.reason === '' ? [] : [`${name}: ${report.reason}`]),
         ...(report.restarts === 0 ? [] : [`${name} was restarted ${times}`]),
       ];
     });

@@ -1,21 +1,33 @@
-import type { Pausable, Pause, Switches } from '../../src/core/quota/quota.ts';
-import { isPaused, PAUSABLE, SWITCHES_OFF } from '../../src/core/quota/quota.ts';
-import type { Entry } from '../../src/ports/cell-store.ts';
+import type { Pausable, Pause, PauseScope } from '../../src/core/quota/pauses.ts';
+import { isInForce, pauseName, PAUSABLE } from '../../src/core/quota/pauses.ts';
 import { PeriodicTask } from '../../src/runtime/wait/periodic-task.ts';
-import type { PausesAnswer } from '../../src/wire/api/pause-api.ts';
-import { switchesCodec } from '../../src/wire/records/records.ts';
+import { pauseCodec } from '../../src/wire/records/records.ts';
 import type { MonitorContext } from '../context.ts';
 import { outcomeUnknown, refuse } from '../refusals.ts';
 import { monitorRank } from '../view/rank.ts';
+import type { CellCopy } from '../view/view.ts';
 import type { LimitPorts } from './limits.ts';
 
-/** Each try fails only when another operator changed the switches. */
+/** Each try fails only when another operator changed the same pause. */
 const TRIES_MAX = 8;
 const CHECK_MS = 1_000;
+/** So long the record of an ended pause is kept: what an update may take is counted from its end. */
+export const ENDED_KEPT_MS = 24 * 3_600_000;
+/** All schedulers and agents hold them. */
+export const PAUSES_MAX = 1_000;
 
-export function pausesOf(switches: Switches): PausesAnswer {
-  const paused = PAUSABLE.filter((what) => isPaused(switches, what));
-  return { pauses: Object.fromEntries(paused.map((what) => [what, switches.pauses?.[what] ?? null])) };
+/** What is paused now, the widest scopes first. */
+export function pausesIn({ pauses }: Pick<CellCopy, 'pauses'>): readonly Pause[] {
+  const order = (pause: Pause): string => {
+    const width =
+      pause.host !== undefined ? 4 : pause.pool !== undefined ? 3 : pause.job !== undefined ? 2 : 1;
+    const at = pause.namespace === undefined && width === 1 ? 0 : width;
+    return `${String(at)} ${String(PAUSABLE.indexOf(pause.what))} ${pauseName(pause.what, pause)}`;
+  };
+  return [...pauses.rows()]
+    .map(([, { value }]) => value)
+    .filter(isInForce)
+    .sort((a, b) => (order(a) < order(b) ? -1 : 1));
 }
 
 /**
@@ -23,45 +35,40 @@ export function pausesOf(switches: Switches): PausesAnswer {
  *
  * @param pause null: it goes on
  * @param expected what may be replaced; anything else is left
- * @returns the switches in force, and the revision at which they hold
+ * @returns the revision at which it holds
  * @throws ProblemError 503 when the store did not say whether it was written
  */
 export async function setPause(
-  { store, keys }: LimitPorts,
+  { store, keys, clock }: LimitPorts & Pick<MonitorContext, 'clock'>,
   what: Pausable,
-  pause: Pause | null,
-  expected: (known: Switches) => boolean = () => true,
-): Promise<{ readonly switches: Switches; readonly revision: number }> {
-  const key = keys.switches;
+  scope: PauseScope,
+  pause: Omit<Pause, 'what' | keyof PauseScope> | null,
+  expected: (known: Pause) => boolean = () => true,
+): Promise<number> {
+  const key = keys.pause(pauseName(what, scope));
   let entry = (await store.read([key])).entries.get(key);
   for (let tries = 0; tries < TRIES_MAX; tries++) {
-    const known = switchesIn(entry);
-    if (!expected(known) || (pause === null && !isPaused(known, what)))
-      return { switches: known, revision: entry?.modRevision ?? 0 };
-    const switches = withPause(known, what, pause);
+    const known = entry === undefined ? undefined : pauseCodec.decode(entry.value);
+    if (pause === null && (!isInForce(known) || !expected(known))) return entry?.modRevision ?? 0;
+    const next = pause ?? ended(known, clock.nowMs());
     const reply = await store.attempt({
       compares: [{ key, target: 'modRevision', equals: entry?.modRevision ?? 0 }],
-      writes: [{ kind: 'put', key, value: switchesCodec.encode(switches) }],
+      writes: [{ kind: 'put', key, value: pauseCodec.encode({ ...next, ...scope, what }) }],
       readBack: [key],
     });
-    if (reply.outcome === 'applied') return { switches, revision: reply.revision };
+    if (reply.outcome === 'applied') return reply.revision;
     if (reply.outcome === 'unknown') throw outcomeUnknown('ask for the same again: twice counts once');
     entry = reply.found.get(key);
   }
   throw refuse(409, 'contended', 'others are changing what is paused; try again');
 }
 
-function withPause(known: Switches, what: Pausable, pause: Pause | null): Switches {
-  const { [what]: _before, ...others } = known.pauses ?? {};
-  const flag = what === 'placement' ? { pausePlacement: pause !== null } : { pauseEviction: pause !== null };
-  return { ...known, ...flag, pauses: { ...others, ...(pause === null ? {} : { [what]: pause }) } };
+function ended(known: Pause | undefined, nowMs: number): Omit<Pause, 'what' | keyof PauseScope> {
+  if (known === undefined) throw new Error('what is not paused cannot end');
+  return { ...known, endedAtMs: Math.round(nowMs) };
 }
 
-function switchesIn(entry: Entry | undefined): Switches {
-  return entry === undefined ? SWITCHES_OFF : switchesCodec.decode(entry.value);
-}
-
-/** Ends pauses whose time is over. Every monitor watches; the one of rank 0 acts. */
+/** Ends pauses whose time is over, and deletes those that ended long ago. Every monitor watches; the one of rank 0 acts. */
 export class PauseWatch {
   readonly #deps: MonitorContext;
   readonly #checks: PeriodicTask;
@@ -78,15 +85,29 @@ export class PauseWatch {
   /** Never rejects: what fails is tried again. */
   async check(): Promise<void> {
     const { copy, clock, log } = this.#deps;
-    const switches = copy.switches.get('')?.value;
-    if (switches === undefined || monitorRank(this.#deps, 'pauses') !== 0) return;
-    for (const what of PAUSABLE) {
-      const untilMs = switches.pauses?.[what]?.untilMs;
-      if (untilMs === undefined || !isPaused(switches, what) || clock.nowMs() < untilMs) continue;
-      const isSame = (known: Switches): boolean => known.pauses?.[what]?.untilMs === untilMs;
-      await setPause(this.#deps, what, null, isSame).catch((error: unknown) =>
-        log.debug({ what, error }, 'a pause is not ended yet; it is tried again'),
-      );
+    if (copy.pauses.size === 0 || monitorRank(this.#deps, 'pauses') !== 0) return;
+    for (const [name, { value, modRevision }] of [...copy.pauses.rows()]) {
+      const nowMs = clock.nowMs();
+      try {
+        if (value.endedAtMs !== undefined) {
+          if (nowMs >= value.endedAtMs + ENDED_KEPT_MS) await this.#delete(name, modRevision);
+        } else if (value.untilMs !== undefined && nowMs >= value.untilMs) {
+          const isSame = (known: Pause): boolean => known.untilMs === value.untilMs;
+          await setPause(this.#deps, value.what, value, null, isSame);
+        }
+      } catch (error) {
+        log.debug({ pause: name, error }, 'a pause is not ended yet; it is tried again');
+      }
     }
+  }
+
+  async #delete(name: string, revision: number): Promise<void> {
+    const { store, keys } = this.#deps;
+    const key = keys.pause(name);
+    await store.attempt({
+      compares: [{ key, target: 'modRevision', equals: revision }],
+      writes: [{ kind: 'delete', key }],
+      readBack: [],
+    });
   }
 }

@@ -17,7 +17,7 @@ import type { CellKeys } from '../../src/core/cell/keys.ts';
 import type { Ledger } from '../../src/core/fit/ledger.ts';
 import type { RolloutRecord } from '../../src/core/cell/rollout.ts';
 import type { Owner, RoleRecord } from '../../src/core/cell/cell.ts';
-import type { Switches } from '../../src/core/quota/quota.ts';
+import type { Pause } from '../../src/core/quota/pauses.ts';
 import type { Pool, SharedResource } from '../../src/core/quota/shared-resource.ts';
 import type { CellStore, Change, Entry, Following, Snapshot } from '../../src/ports/cell-store.ts';
 import { onAbort } from '../../src/ports/on-abort.ts';
@@ -34,12 +34,12 @@ import {
   openIdProviderCodec,
   outcomeCodec,
   ownerCodec,
+  pauseCodec,
   poolCodec,
   roleCodec,
   rolloutCodec,
   runCodec,
   sharedResourceCodec,
-  switchesCodec,
 } from '../../src/wire/records/records.ts';
 import { RecordIndex } from './record-index.ts';
 import type { RowChange } from './record-cache.ts';
@@ -63,7 +63,7 @@ export interface RecordKinds {
   readonly meta: CellMeta;
   readonly shared: SharedResource;
   readonly pools: Pool;
-  readonly switches: Switches;
+  readonly pauses: Pause;
   readonly openid: OpenIdProvider;
 }
 
@@ -107,7 +107,7 @@ export class CellCopy {
   /** One record, of no name. */
   readonly meta: RecordCache<CellMeta>;
   /** One record, of no name. */
-  readonly switches: RecordCache<Switches>;
+  readonly pauses: RecordCache<Pause>;
   readonly openid: RecordCache<OpenIdProvider>;
   /** Allocations and outcomes by `<namespace>/<job>`, and allocations by host. */
   readonly allocationsByJob = new RecordIndex<Allocation>();
@@ -149,7 +149,7 @@ export class CellCopy {
     this.intents = this.#cache('intents', keys.intents, (text) => intentCodec.decode(text));
     this.runs = this.#cache('runs', keys.runs, (text) => runCodec.decode(text));
     this.roles = this.#cache('roles', keys.roles, (text) => roleCodec.decode(text));
-    this.switches = this.#cache('switches', keys.switches, (text) => switchesCodec.decode(text));
+    this.pauses = this.#cache('pauses', keys.pauses, (text) => pauseCodec.decode(text));
     this.openid = this.#cache('openid', keys.openid, (text) => openIdProviderCodec.decode(text));
     this.meta = this.#cache('meta', keys.meta, (text) => metaCodec.decode(text));
     this.shared = this.#cache('shared', keys.shared, (text) => sharedResourceCodec.decode(text));

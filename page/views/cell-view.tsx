@@ -1,6 +1,7 @@
 import type { JSX } from 'preact';
 import { cores, plural, size } from '../../src/wire/values/words.ts';
 import { allocatable } from '../../src/core/host/host.ts';
+import { isPausedText, whereOf } from '../../src/core/quota/pauses.ts';
 import { usePolled } from '../parts/hooks.ts';
 import { useCell } from '../parts/hooks.ts';
 import { Failed, Loading, Meter } from '../parts/parts.ts';
@@ -32,9 +33,10 @@ export function CellView(): JSX.Element {
   return (
     <>
       <Failed error={cell.error ?? hosts.error} />
-      {Object.entries(pauses.value?.pauses ?? {}).map(([what, pause]) => (
-        <p class="notice" key={what}>
-          ‖ {what} is paused{pause === null ? '' : `: ${pause.reason}`}
+      {(pauses.value?.pauses ?? []).map((pause) => (
+        <p class="notice" key={`${pause.what}${whereOf(pause)}`}>
+          ‖ {pause.what}
+          {whereOf(pause)} {isPausedText(pause.what)} by {pause.by}: {pause.reason}
         </p>
       ))}
       <dl class="facts">

@@ -13,6 +13,7 @@
  * 6. `why.ts` explains to people why slots do not run.
  */
 import type { Group } from '../../src/core/cell/job.ts';
+import { pausedBy } from '../../src/core/quota/pauses.ts';
 import { givenUpOutcome } from '../../src/core/slots/given-up.ts';
 import { outcomeOf } from '../../src/core/slots/outcomes.ts';
 import type { Fill, Evaluation } from '../../src/core/slots/job-view.ts';
@@ -54,7 +55,8 @@ export interface DeciderParts {
   readonly secrets: Pick<CellSecrets, 'lacks'>;
   /** Makes room for unplaced slots of one group, if that may be done and could help. */
   readonly preempt: (job: OwnedJob, group: Group, fills: readonly Fill[], isGang: boolean) => void;
-  readonly isPaused: () => boolean;
+  /** Has an operator paused placement for the job? */
+  readonly isPaused: (job: OwnedJob) => boolean;
   readonly finish: (job: OwnedJob, as: NonNullable<Evaluation['finished']>) => void;
 }
 
@@ -90,7 +92,8 @@ export class Decider {
   }
 
   todoOf(job: OwnedJob, nowMs: number): Evaluation {
-    const { cell, world } = this.#term;
+    const { cell, world, pauses } = this.#term;
+    const scope = { namespace: job.namespace, job: job.name };
     const monotonicMs = world.clock.monotonicMs();
     return evaluate({
       record: job.record,
@@ -102,6 +105,13 @@ export class Decider {
       hostOf: (host) => cell.state.hostOf(host),
       upForMs: ({ allocation: { id } }) => monotonicMs - (job.entries.get(id)?.upSinceMs ?? monotonicMs),
       matching: (group) => cell.matching(group),
+      rolloutPause: {
+        on: (host) => {
+          const pause = pauses.onHost('rollouts', cell.state.hostOf(host), scope);
+          return pause === null ? null : pausedBy(pause);
+        },
+        endedAtMs: pauses.endedAtMs('rollouts', scope),
+      },
       nowMs,
     });
   }
@@ -165,7 +175,7 @@ export class Decider {
 
   #mustWait(job: OwnedJob, group: Group): boolean {
     const state = job.group(group.name);
-    if (this.#parts.isPaused() || state.parked) return true;
+    if (this.#parts.isPaused(job) || state.parked) return true;
     const lacks = this.#parts.secrets.lacks(job.namespace, group.tasks);
     if (lacks !== null) backOffGroup(this.#term, job, group.name, lacks, SECRET_WAIT_MS);
     const waitMs = state.blockedUntilMs - this.#term.world.clock.monotonicMs();

@@ -1,6 +1,6 @@
 import type { Fill, Evaluation, Rollout } from '../../src/core/slots/job-view.ts';
 import type { Group } from '../../src/core/cell/job.ts';
-import type { Pausable } from '../../src/core/quota/quota.ts';
+import type { Pausable, PauseScope } from '../../src/core/quota/pauses.ts';
 import type { Fits } from '../../src/core/placement/fits.ts';
 import type { Why, WhyGroup } from '../../src/wire/api/scheduler-api.ts';
 import type { OwnedJob } from '../state/owned-job.ts';
@@ -14,7 +14,7 @@ export interface WhyTerm extends Pick<Term, 'world' | 'options' | 'cell'> {
   readonly decider: Pick<Decider, 'todoOf'>;
   readonly placer: Pick<Placer, 'explain' | 'fits'>;
   /** Why it is paused; null: it is not. */
-  readonly pauseOf: (what: Pausable) => string | null;
+  readonly pauseOf: (what: Pausable, target: PauseScope) => string | null;
 }
 
 /** Why a job has slots that do not run: evaluated anew, not what the last decision remembered. */
@@ -48,7 +48,7 @@ function whyGroup(term: WhyTerm, job: OwnedJob, name: string, todo: Evaluation):
   const isSearched = fills[0] !== undefined && fills[0].host === undefined && term.cell.state.size > 0;
   const fitting = isSearched ? term.placer.fits(job, group, fills) : null;
   const parked = stage === 'parked' && isShort ? summaryOf(explained) : detail;
-  const pause = term.pauseOf('eviction');
+  const pause = term.pauseOf('eviction', {});
   const kept = pause === null || job.record.job.precedence === 0 ? '' : `; no preemption: ${pause}`;
   return {
     group: name,
@@ -94,7 +94,7 @@ function stageOf(term: WhyTerm, job: OwnedJob, name: string, fills: readonly Fil
   const { clock } = term.world;
   const nowMs = clock.nowMs();
   if (fills.length === 0) return stageOfFilled(job, name);
-  const pause = term.pauseOf('placement');
+  const pause = term.pauseOf('placement', { namespace: job.namespace, job: job.name });
   if (pause !== null) return { stage: 'paused', detail: `placement: ${pause}`, nextTryMs: null };
   const blockedMs = state.blockedUntilMs - clock.monotonicMs();
   if (blockedMs > 0) return { stage: 'waiting', detail: state.blockedWhy, nextTryMs: nowMs + blockedMs };

@@ -14,6 +14,7 @@ import { newId } from '../state/state.ts';
 import type { PreemptionPlan, SearchParts } from './preemption-plan.ts';
 import { GangHost } from './gang-host.ts';
 import { HostQueries, silentLast } from './host-queries.ts';
+import { isKeptHost } from './victim-reader.ts';
 import type { Entry, OwnedJob } from '../state/owned-job.ts';
 
 /** Steps of the search in one time slice at most. */
@@ -228,7 +229,8 @@ export class GangSearch {
   #passed(isPassed: (host: string) => boolean): ExcludedHosts {
     const { busyHosts } = this.#parts;
     const full = this.#full;
-    const isBusy = (host: string): boolean => busyHosts.has(host) && !this.#hosts.has(host);
+    const isBusy = (host: string): boolean =>
+      !this.#hosts.has(host) && (busyHosts.has(host) || isKeptHost(this.#term, host));
     return {
       // Silent hosts are in no set, so there is no size.
       size: Number.POSITIVE_INFINITY,

@@ -7,6 +7,7 @@ import { chooseVictims } from '../../src/core/preemption/victims.ts';
 import type { GroupState, OwnedJob } from '../state/owned-job.ts';
 import type { Term } from '../state/state.ts';
 import { newId } from '../state/state.ts';
+import { isKeptHost } from './victim-reader.ts';
 import { HostQueries, silentLast } from './host-queries.ts';
 import type { PreemptionPlan, SearchParts } from './preemption-plan.ts';
 
@@ -118,7 +119,8 @@ export class SlotPreemption {
     return silentLast(isSilent, isLastResort, (isPassed) => {
       // Silent hosts are in no set, so there is no size.
       const size = Number.POSITIVE_INFINITY;
-      const passed = { size, has: (host: string) => busyHosts.has(host) || isPassed(host) };
+      const isBusy = (host: string): boolean => busyHosts.has(host) || isKeptHost(this.#term, host);
+      const passed = { size, has: (host: string) => isBusy(host) || isPassed(host) };
       return preemptionHosts(cell.state, request, world.random, { excluded: passed, most: 1 })[0];
     });
   }

@@ -27,7 +27,9 @@ export class VictimReader {
     try {
       const listing = await hostCalls.ask(hostId, isWanted, (address) => hosts.list(address, ANSWER_MS));
       if (listing === undefined) return null;
-      return listing.allocations.filter((report) => OBSERVED_RANK[report.state] < OBSERVED_RANK.stopping);
+      return listing.allocations.filter(
+        (report) => OBSERVED_RANK[report.state] < OBSERVED_RANK.stopping && !this.#isKept(report),
+      );
     } catch (error) {
       if (!isCallError(error)) throw error;
       this.#term.world.log.debug({ host: hostId, error }, 'a host did not say what could be preempted');
@@ -36,7 +38,7 @@ export class VictimReader {
   }
 
   /**
-   * @returns victims by id, as the store has them. One that is missing is gone, or its record cannot be read and so cannot be
+   * @returns victims by id, as the store has them. One that is missing is gone, or an operator keeps it now, or its record cannot be read and so cannot be
    *   marked; one that is not to run is stopping already
    * @throws StoreError
    */
@@ -48,6 +50,7 @@ export class VictimReader {
     for (const { key, value, modRevision } of entries.values())
       try {
         const victim = allocationCodec.decode(value);
+        if (this.#isKept(victim)) continue;
         found.set(victim.id, { victim, victimRevision: modRevision, cause });
       } catch (error) {
         if (!(error instanceof RecordError)) throw error;
@@ -55,6 +58,18 @@ export class VictimReader {
       }
     return found;
   }
+
+  /** Does nothing evict it, by an operator's word? */
+  #isKept({ namespace, job, host }: Kept): boolean {
+    const { pauses, cell } = this.#term;
+    return pauses.onHost('eviction', cell.state.hostOf(host), { namespace, job }) !== null;
+  }
 }
 
+/** Is nothing on the host evicted, by an operator's word? */
+export function isKeptHost({ pauses, cell }: Pick<Term, 'pauses' | 'cell'>, host: string): boolean {
+  return pauses.onHost('eviction', cell.state.hostOf(host)) !== null;
+}
+
+type Kept = Pick<Allocation, 'namespace' | 'job' | 'host'>;
 type VictimKey = Pick<Allocation, 'namespace' | 'job' | 'id'>;

@@ -25,6 +25,8 @@ export interface CellListener {
   onHost(host: string): void;
   /** May changes of ledgers wait until a search reads them? Not while a job is parked, nor where the version counts. */
   mayWait(): boolean;
+  /** Why an operator has paused placement on the host, for people; null: it goes on. */
+  pausedOn(host: Host): string | null;
   /** More of a shared resource may be free: some was released, or an operator raised it. */
   onSharedFreed(resource: string): void;
 }
@@ -109,9 +111,9 @@ export class PrivateCell {
   /** For system jobs: every host that can run the group, whether or not it is ready. */
   matching(group: Group): readonly MatchingHost[] {
     const result: MatchingHost[] = [];
-    for (const { host, ledger, alive } of this.state.views()) {
+    for (const { host, ledger, alive, paused } of this.state.views()) {
       if (!hasDriver(host) || !group.constraints.every((expression) => meets(host, expression))) continue;
-      result.push({ host: host.id, ready: alive && ledger.state === 'ready' });
+      result.push({ host: host.id, ready: alive && paused === null && ledger.state === 'ready' });
     }
     return result;
   }
@@ -130,6 +132,12 @@ export class PrivateCell {
     if (isFreer(before, ledger)) this.#listener.onFreed(host);
   }
 
+  /** Placement on hosts was paused, or goes on. */
+  pausesChanged(): void {
+    for (const { host } of this.state.views())
+      if (this.state.setPaused(host.id, this.#listener.pausedOn(host))) this.#listener.onFreed(host.id);
+  }
+
   close(): void {
     for (const table of this.#tables) table.close();
   }
@@ -139,6 +147,7 @@ export class PrivateCell {
       this.state.removeHost(name);
     } else {
       this.state.setHost(host);
+      this.state.setPaused(name, this.#listener.pausedOn(host));
       this.#listener.onFreed(name);
     }
     this.#listener.onHost(name);

@@ -30,6 +30,7 @@ import type { SchedulerEventKind } from '../../src/wire/api/scheduler-api.ts';
 import type { HostCalls } from '../calls/calls.ts';
 import type { SchedulerOptions } from '../policies/options.ts';
 import type { PrivateCell } from './cell.ts';
+import type { CellPauses } from '../../src/runtime/records/pauses.ts';
 import type { SchedulerEvents } from './events.ts';
 import type { Entry, OwnedJob } from './owned-job.ts';
 import type { SchedulerStats } from './stats.ts';
@@ -65,6 +66,8 @@ export interface Term {
   /** The cell's incarnation: the first half of every epoch. */
   readonly incarnation: string;
   readonly cell: PrivateCell;
+  /** What operators have paused. */
+  readonly pauses: Pick<CellPauses, 'on' | 'onHost' | 'endedAtMs'>;
   readonly hosts: HostClient;
   /** Every call to a host goes through here. */
   readonly hostCalls: Pick<HostCalls, 'order' | 'askFirst' | 'ask' | 'askNow' | 'isSilent'>;

@@ -22,7 +22,7 @@ import type { OpenIdListAnswer, OpenIdRequest, OpenIdStatus } from '../wire/acce
 import type { HostKeyAnswer, SecretListAnswer, SecretRequest } from '../wire/access/secret-api.ts';
 import type { NameAnswer, NameFrame, NameListAnswer } from '../wire/api/names-api.ts';
 import type { QuotaListAnswer, QuotaRequest, QuotaStatus } from '../wire/api/quota-api.ts';
-import type { Pausable } from '../core/quota/quota.ts';
+import type { Pausable, PauseScope } from '../core/quota/pauses.ts';
 import type { PauseRequest, PausesAnswer } from '../wire/api/pause-api.ts';
 import type { HistoryAnswer, RolloutAct, ScaleRequest, UndoRequest } from '../wire/api/monitor-api.ts';
 import type { Why } from '../wire/api/scheduler-api.ts';
@@ -232,8 +232,9 @@ export class MonitorClient {
     return await this.#put(`/v1/pauses/${what}`, request, options);
   }
 
-  async resume(what: Pausable, options: CallOptions = {}): Promise<PausesAnswer> {
-    const path = `/v1/pauses/${what}`;
+  async resume(what: Pausable, scope: PauseScope = {}, options: CallOptions = {}): Promise<PausesAnswer> {
+    const { namespace, job, pool, host } = scope;
+    const path = `/v1/pauses/${what}${query({ namespace, job, pool, host })}`;
     return bodyOf(await this.#call({ ...options, method: 'DELETE', path, repeatable: true }));
   }
 

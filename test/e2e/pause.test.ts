@@ -33,6 +33,15 @@ const statusOf = async (name: string): Promise<JobStatus> =>
 const isUp = async (name: string): Promise<void> => {
   expect((await moorage('wait', name, '--for', 'running', '--timeout', '100s')).code).toBe(0);
 };
+/** As `kill -9`, until the cell has started it again. */
+async function killed(role: string): Promise<void> {
+  const pids = [
+    ...cell.output().matchAll(new RegExp(`\\b${role} (?:is up again.*, as process )?(\\d+)`, 'g')),
+  ];
+  const isUpAgain = cell.says(`${role} is up again`);
+  process.kill(Number(pids.at(-1)?.[1]), 'SIGKILL');
+  await isUpAgain;
+}
 async function whySays(name: string, text: string): Promise<string> {
   for (;;) {
     const { stdout } = await moorage('why', name);
@@ -48,17 +57,14 @@ it('S3.59 S3.20 a pause holds at once, over a killed monitor; why and status say
     ...['pause', 'placement', '--reason', 'new disks', '--for', '1h', '-o', 'json'],
   );
   const { pauses } = JSON.parse(paused.stdout) as PausesAnswer;
-  expect(pauses.placement).toMatchObject({ reason: 'new disks' });
+  expect(pauses).toMatchObject([{ what: 'placement', reason: 'new disks' }]);
   await submit('late');
   expect(await whySays('late', 'new disks')).toMatch(
     /^late: paused: placement: paused by .* until .*: new disks$/m,
   );
   expect((await statusOf('late')).allocations).toEqual([]);
 
-  const pid = Number(/processes:.*\bmonitor-1 (\d+)/.exec(cell.output())?.[1]);
-  const isUpAgain = cell.says('monitor-1 is up again');
-  process.kill(pid, 'SIGKILL');
-  await isUpAgain;
+  await killed('monitor-1');
   expect((await moorage('status')).stdout).toMatch(/^placement is paused by .* for another \S+: new disks$/m);
   expect(await whySays('late', 'new disks')).toContain('paused');
   expect(await statusOf('late')).toMatchObject({ allocations: [] });
@@ -90,4 +96,49 @@ it('S3.59 S3.10 while eviction is paused nothing gives way, and why says so; res
   expect((await moorage('resume', 'eviction')).stdout).toBe('eviction goes on\n');
   await isUp('high');
   expect((await moorage('delete', 'low', 'high', '--wait', '--timeout', '100s')).code).toBe(0);
+});
+
+it('S3.59 S3.20 J5 a namespace stays paused over kill -9 of scheduler and monitor, and its restarts over that of the agent; all go on when told', async () => {
+  const scope = ['--namespace', 'team-a'];
+  expect((await moorage('run', '-d', ...scope, jobFile('up', {}))).stderr).toBe('');
+  const isUpThere = async (name: string): Promise<void> => {
+    const { code } = await moorage('wait', name, ...scope, '--for', 'running', '--timeout', '100s');
+    expect(code).toBe(0);
+  };
+  await isUpThere('up');
+  const statusThere = async (name: string): Promise<JobStatus> =>
+    JSON.parse((await moorage('status', name, ...scope, '-o', 'json')).stdout) as JobStatus;
+  const whyThere = async (name: string, text: string): Promise<void> => {
+    while (!(await moorage('why', name, ...scope)).stdout.includes(text));
+  };
+  const paused = await moorage('pause', 'placement', ...scope, '--for', '1h', '--reason', 'a look');
+  expect(paused.stdout).toBe(
+    'placement in namespace team-a is paused; to go on: moorage resume placement --namespace team-a\n',
+  );
+  await moorage('pause', 'restarts', ...scope, '--reason', 'a dump is read');
+  expect((await moorage('run', '-d', ...scope, jobFile('held', {}))).stderr).toBe('');
+  await submit('elsewhere');
+  await isUp('elsewhere');
+  await whyThere('held', 'placement: paused in namespace team-a by');
+  const pid = (await statusThere('up')).allocations[0]?.report?.tasks['up']?.pid ?? 0;
+  process.kill(pid, 'SIGKILL');
+  await whyThere('up', 'restarts are paused in namespace team-a by');
+
+  await Promise.all([killed('monitor-1'), killed('service-1'), killed('host-1')]);
+  await whyThere('held', 'placement: paused in namespace team-a by');
+  await whyThere('up', 'restarts are paused in namespace team-a by');
+  expect(await statusThere('held')).toMatchObject({ allocations: [] });
+  expect(await statusThere('up')).toMatchObject({ allocations: [{ report: { restarts: 0 } }] });
+  const { stdout } = await moorage('status');
+  expect(stdout).toMatch(/^placement in namespace team-a is paused by .* for another 5\d\w+.*: a look$/m);
+  expect(stdout).toMatch(/^restarts in namespace team-a are paused by .*: a dump is read$/m);
+
+  await moorage('resume', 'placement', ...scope);
+  await isUpThere('held');
+  await moorage('resume', 'restarts', ...scope);
+  while ((await statusThere('up')).allocations[0]?.report?.tasks['up']?.pid === undefined);
+  expect(await statusThere('up')).toMatchObject({ allocations: [{ report: { restarts: 1 } }] });
+  const jobs = ['delete', 'up', 'held', ...scope, '--wait', '--timeout', '100s'];
+  expect((await moorage(...jobs)).code).toBe(0);
+  expect((await moorage('delete', 'elsewhere', '--wait', '--timeout', '100s')).code).toBe(0);
 });

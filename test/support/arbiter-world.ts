@@ -6,15 +6,17 @@ import { MemoryNetwork } from './memory-network.ts';
 import { silentLog, silentMetrics } from '../../src/adapters/telemetry/silent.ts';
 import type { Allocation } from '../../src/core/cell/allocation.ts';
 import { cellKeys } from '../../src/core/cell/keys.ts';
-import type { Quota, Switches } from '../../src/core/quota/quota.ts';
+import type { Pause } from '../../src/core/quota/pauses.ts';
+import type { Quota } from '../../src/core/quota/quota.ts';
 import type { AllocationReport } from '../../src/core/host/report.ts';
 import { seededRandom } from '../../src/core/random/random.ts';
 import type { CellStore } from '../../src/ports/cell-store.ts';
 import type { StartTerms } from '../../src/core/quota/ticket.ts';
 import { Broadcast } from '../../src/runtime/stream/stream.ts';
-import { quotaCodec, roleCodec, switchesCodec } from '../../src/wire/records/records.ts';
+import { quotaCodec, roleCodec } from '../../src/wire/records/records.ts';
 import type { ReportFrame } from '../../src/wire/api/report-frames.ts';
 import { ManualClock } from './manual-clock.ts';
+import { pauseRecord } from './pauses.ts';
 
 export const CELL = cellKeys('test');
 
@@ -130,8 +132,8 @@ export class ArbiterWorld {
     return this.put(CELL.quota(quota.namespace), quotaCodec.encode({ ...none, ...quota }));
   }
 
-  setSwitches(switches: Switches): Promise<void> {
-    return this.put(CELL.switches, switchesCodec.encode(switches));
+  setPause(pause: Partial<Pause>): Promise<void> {
+    return this.put(...pauseRecord(CELL, pause));
   }
 
   /** @returns the arbiter, where it listens, and how to end it as a crash would: its session is not ended */

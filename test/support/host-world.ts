@@ -3,6 +3,7 @@ import { HostAgent } from '../../host-agent/agent.ts';
 import { AGENT_SETTINGS, PORT_RANGE } from '../../host-agent/defaults.ts';
 import type { AgentSettings } from '../../host-agent/agent-context.ts';
 import type { AgentPorts } from '../../host-agent/ports.ts';
+import type { HeldRestarts } from '../../host-agent/tasks/held-restarts.ts';
 import { MemoryDisk } from '../../src/adapters/memory/disk.ts';
 import { HollowProcesses } from '../../src/adapters/memory/processes.ts';
 import { sha256Hex } from '../../src/adapters/system/digest.ts';
@@ -36,6 +37,8 @@ export class HostWorld {
   /** Absent: no task is checked. */
   probes?: Probes;
   metrics: Metrics = silentMetrics;
+  /** Absent: no operator holds back restarts. */
+  restarts?: HeldRestarts;
   agent!: HostAgent;
 
   get ports(): AgentPorts {
@@ -44,6 +47,7 @@ export class HostWorld {
       ...{ clock, disk, processes, random: seededRandom(1), log: silentLog, metrics },
       ...(this.cgroups === undefined ? {} : { cgroups: this.cgroups }),
       ...(this.probes === undefined ? {} : { probes: this.probes }),
+      ...(this.restarts === undefined ? {} : { restarts: this.restarts }),
     };
   }
 

@@ -14,6 +14,7 @@ import {
   subtractResources,
 } from '../../../src/core/cell/resources.ts';
 import { capacityOf, partsOfPool, poolOn } from '../../../src/core/quota/shared-resource.ts';
+import { isInForce } from '../../../src/core/quota/pauses.ts';
 import type { CellAt } from '../replay/replay.ts';
 import type { Amounts } from '../resources/quotas.ts';
 import { addAmounts, overQuota } from '../resources/quotas.ts';
@@ -33,7 +34,7 @@ export function feasibleHost(
   alive: ReadonlySet<string>,
   outstanding: Amounts,
 ): string | null {
-  if (cell.switches.get('')?.pausePlacement === true) return null;
+  if (isPausedAnywhere(cell)) return null;
   if (!hasScheduler(cell, schedulerKindOf(record.job))) return null;
   const ask = askOf(group);
   if (!isWithinQuota(cell, record.job.namespace, ask, outstanding)) return null;
@@ -49,6 +50,12 @@ export function feasibleHost(
     return host.id;
   }
   return null;
+}
+
+/** Then nothing is sure: no scope is looked at. */
+function isPausedAnywhere({ pauses }: CellAt): boolean {
+  for (const pause of pauses.values()) if (pause.what === 'placement' && isInForce(pause)) return true;
+  return false;
 }
 
 function hasScheduler(cell: CellAt, kind: string): boolean {

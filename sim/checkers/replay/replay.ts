@@ -21,12 +21,12 @@ import {
   metaCodec,
   outcomeCodec,
   ownerCodec,
+  pauseCodec,
   poolCodec,
   quotaCodec,
   roleCodec,
   runCodec,
   sharedResourceCodec,
-  switchesCodec,
 } from '../../../src/wire/records/records.ts';
 
 /** One key's change, decoded. Both absent cannot be; `after` absent: deleted. */
@@ -55,7 +55,7 @@ export const RECORD_CODECS = {
   quotas: quotaCodec,
   grantBatches: grantBatchCodec,
   coveredNamespaces: coveredNamespaceCodec,
-  switches: switchesCodec,
+  pauses: pauseCodec,
   shared: sharedResourceCodec,
   meta: metaCodec,
 };

@@ -57,7 +57,8 @@ export function storeAreas(keys: CellKeys): readonly StoreArea[] {
     // They keep tasks from all roles.
     { prefix: keys.roles, access: { agent: read } },
     { prefix: keys.quota(''), access: { monitor: write, arbiter: read } },
-    { prefix: keys.switches, access: { scheduler: read, monitor: write, arbiter: read } },
+    // Hosts hold back restarts themselves.
+    { prefix: keys.pauses, access: { scheduler: read, agent: read, monitor: write, arbiter: read } },
     { prefix: keys.shared, access: { scheduler: read, monitor: write } },
     { prefix: keys.pools, access: { scheduler: write, monitor: write } },
     { prefix: keys.tokens, access: { monitor: write } },

@@ -33,6 +33,7 @@ export interface HostSnapshot {
   readonly host: Host;
   readonly ledger: Ledger;
   readonly alive: boolean;
+  readonly paused: string | null;
   readonly pools: PoolBook;
 }
 
@@ -98,6 +99,16 @@ export class CellState {
     if (slot.alive === alive) return;
     slot.alive = alive;
     this.index.refill(slot);
+  }
+
+  /** @param why placement there is paused, for people; null: it goes on. @returns whether it goes on again */
+  setPaused(id: string, why: string | null): boolean {
+    const slot = this.#slot(id);
+    const before = slot.paused;
+    slot.paused = why;
+    if ((before === null) === (why === null)) return false;
+    this.index.refill(slot);
+    return why === null;
   }
 
   /** The ledger at a store revision. An older one than known is ignored: watch events may come late or twice. */
@@ -189,8 +200,8 @@ export class CellState {
   *views(): IterableIterator<HostSnapshot> {
     this.readAll();
     for (const slot of this.#slots.values()) {
-      const { host, alive } = slot;
-      if (host !== undefined) yield { host, ledger: ledgerWithOwn(slot), alive, pools: this.pools };
+      const { host, alive, paused } = slot;
+      if (host !== undefined) yield { host, ledger: ledgerWithOwn(slot), alive, paused, pools: this.pools };
     }
   }
 

@@ -22,6 +22,8 @@ export interface HostSlot extends KnownHost {
   ledger: Ledger;
   revision: number;
   alive: boolean;
+  /** Why an operator has paused placement there, for people; null: it goes on. */
+  paused: string | null;
   /** Its newest ledger is not read yet. */
   unread: boolean;
   /** Claims of this scheduler that the known ledger does not include yet. */
@@ -67,6 +69,7 @@ export function newSlot(id: string): HostSlot {
     ledger: EMPTY_LEDGER,
     revision: 0,
     alive: false,
+    paused: null,
     unread: false,
     inFlight: NO_CLAIMS,
     gpuUsed: [],
@@ -103,7 +106,7 @@ export function noteFreed(slot: HostSlot, before: readonly number[], after: read
 
 /** May the host be given work? */
 export function takesWork(slot: HostSlot): boolean {
-  return slot.host !== undefined && slot.alive && slot.ledger.state === 'ready';
+  return slot.host !== undefined && slot.alive && slot.paused === null && slot.ledger.state === 'ready';
 }
 
 /** Computes what is free from scratch: allocatable minus ledger minus claims in flight. */

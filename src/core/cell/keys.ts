@@ -17,6 +17,8 @@ export function cellKeys(cell: string) {
   const runs = `${root}runs/`;
   const roles = `${root}roles/`;
   const limits = `${root}limits/`;
+  /** What operators have paused, and where. */
+  const pauses = `${root}pauses/`;
   /** What operators define as shared by hosts. */
   const shared = `${limits}shared/`;
   /** What is taken of each of its pools. */
@@ -51,6 +53,9 @@ export function cellKeys(cell: string) {
     runs,
     roles,
     limits,
+    pauses,
+    /** @param name `placement/job/team-a/web` */
+    pause: (name: string) => pauses + name,
     shared,
     pools,
     arbiters,
@@ -90,7 +95,6 @@ export function cellKeys(cell: string) {
     pool: (pool: string) => pools + pool,
     sharedResource: (name: string) => shared + name,
     quota: (namespace: string) => `${limits}quotas/${namespace}`,
-    switches: `${limits}switches`,
     /** The arbiter that keeps the quotas, under its session. */
     quotaKeeper: `${arbiters}keeper`,
     /** What its requests granted against quotas, and is not yet seen used. */

@@ -50,10 +50,10 @@ export function refusalOf(
   );
 }
 
-function eligibilityRefusal({ host, ledger, alive }: HostSnapshot): HostRefusal | null {
+function eligibilityRefusal({ host, ledger, alive, paused }: HostSnapshot): HostRefusal | null {
   if (!alive) return { host: host.id, check: 'eligibility', detail: 'no sign of life' };
-  if (ledger.state === 'ready') return null;
-  return { host: host.id, check: 'eligibility', detail: ledger.state };
+  if (ledger.state !== 'ready') return { host: host.id, check: 'eligibility', detail: ledger.state };
+  return paused === null ? null : { host: host.id, check: 'eligibility', detail: `placement ${paused}` };
 }
 
 function driverRefusal(host: Host): HostRefusal | null {

@@ -193,7 +193,7 @@ export function holdIn(
  * Stops allocations of an old version, on a lost host, on one where the group may no longer run, or on a draining one. One on
  * a lost host is replaced at once. The others of a service are stopped in turn, what does not serve first: no more at once
  * than the group's parallelism, and each slot that is not up counts for one. For a newer version nothing is stopped while the
- * update is paused, has failed, or waits for a promotion. What does not run is stopped at once, unless nobody knows that yet.
+ * update is paused, there or as a whole, has failed, or waits for a promotion. What does not run is stopped at once, unless nobody knows that yet.
  */
 export function replaceDisplaced(
   view: JobView,
@@ -208,13 +208,18 @@ export function replaceDisplaced(
   draft: EvaluationDraft,
 ): void {
   const { holds, runsForEver } = state;
-  const outdated = [...displaced.values()].filter((one) => one.byVersion).length;
+  const byVersion = [...displaced.values()].filter((one) => one.byVersion);
+  const outdated = byVersion.length;
+  const pauses = byVersion.map(({ live }) => rolloutPauseOn(view, live));
+  const paused = pauses.find((pause) => pause !== null) ?? null;
   const [hold] = holds;
   const held = hold === undefined ? null : whyHeld(view, group, hold, state.sameWork);
-  const gate = runsForEver ? gateOf(view, group, { ...state, outdated, held }, draft) : OPEN;
+  const gate = runsForEver
+    ? gateOf(view, group, { ...state, outdated, held, paused, isWhole: !pauses.includes(null) }, draft)
+    : OPEN;
   const inTurn: Displaced[] = [];
   for (const one of displaced.values()) {
-    if (one.byVersion && gate.why !== null) continue;
+    if (one.byVersion && (gate.why !== null || rolloutPauseOn(view, one.live) !== null)) continue;
     const isIdle = !isRunning(one.live) && one.live.isUnverified !== true;
     if (one.atOnce || !runsForEver || isIdle) draft.stops.push(one.stop);
     else inTurn.push(one);
@@ -224,9 +229,13 @@ export function replaceDisplaced(
   const room = Math.max(0, updatePolicyOf(group).parallelism - holds.length);
   for (const { stop } of turns.slice(0, room)) draft.stops.push(stop);
   if (outdated === 0 && (held === null || !isWatched(view))) return;
-  const waitsFor = gate.why ?? (room === 0 ? held : null);
+  const waitsFor = gate.why ?? (room === 0 ? held : null) ?? paused;
   const { version } = view.record;
   draft.rollouts.push({ group: group.name, version, outdated, waitsFor, failed: gate.failed });
+}
+
+function rolloutPauseOn({ rolloutPause }: JobView, { allocation }: LiveAllocation): string | null {
+  return rolloutPause?.on(allocation.host) ?? null;
 }
 
 const OPEN: Gate = { why: null, failed: false };

@@ -22,7 +22,16 @@ export interface JobView {
   readonly upForMs: (live: LiveAllocation) => number;
   /** For `system` jobs: the hosts that satisfy the group's constraints. */
   readonly matching: (group: Group) => readonly MatchingHost[];
+  /** What operators have paused of updates; absent: nothing. */
+  readonly rolloutPause?: RolloutPause;
   readonly nowMs: number;
+}
+
+export interface RolloutPause {
+  /** Why nothing of the job on the host is replaced by a newer version, for people; null: it may be. */
+  on(host: string): string | null;
+  /** When the last pause of the whole job ended; 0: there was none. */
+  readonly endedAtMs: number;
 }
 
 export interface LiveAllocation {

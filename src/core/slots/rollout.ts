@@ -74,6 +74,9 @@ export interface GroupUpdate {
   readonly outdated: number;
   /** Why the first slot that is not up is not. */
   readonly held: string | null;
+  /** Why some that are to be replaced stay, by an operator's word; `isWhole`: all of them do. */
+  readonly paused: string | null;
+  readonly isWhole: boolean;
 }
 
 export function gateOf(view: JobView, group: Group, update: GroupUpdate, draft: EvaluationDraft): Gate {
@@ -82,6 +85,7 @@ export function gateOf(view: JobView, group: Group, update: GroupUpdate, draft: 
   if (!isWatched(view) || (outdated === 0 && held === null)) return { why: null, failed: false };
   if (record.rollout?.paused === true && outdated > 0)
     return { why: `paused; go on with: moorage rollout resume ${record.job.name}`, failed: false };
+  if (update.paused !== null && update.isWhole) return { why: update.paused, failed: false };
   const failure = failureIn(view, group, update, draft);
   if (failure !== null) return { why: failure, failed: true };
   const { canary, autoPromote } = updatePolicyOf(group);
@@ -102,7 +106,7 @@ function isPromoted({ record }: JobView): boolean {
 function failureIn(view: JobView, group: Group, update: GroupUpdate, draft: EvaluationDraft): string | null {
   const { version, job, submittedAtMs, rollout } = view.record;
   const policy = updatePolicyOf(group);
-  let progressMs = Math.max(submittedAtMs, rollout?.atMs ?? 0);
+  let progressMs = Math.max(submittedAtMs, rollout?.atMs ?? 0, view.rolloutPause?.endedAtMs ?? 0);
   for (const [index, { live, history }] of update.table) {
     const now = live.find(({ allocation }) => allocation.desired === 'run');
     if (now !== undefined && unprovenMs(view, group, now) === 0) continue;
@@ -118,10 +122,10 @@ function failureIn(view: JobView, group: Group, update: GroupUpdate, draft: Eval
   for (const { allocation } of view.live)
     if (allocation.jobVersion === version && allocation.group === group.name)
       progressMs = Math.max(progressMs, allocation.createdAtMs);
-  // What waits for a person makes no progress by itself.
+  // What waits for a person makes no progress by itself, nor does what is paused on some hosts.
   const waitsForPromotion =
     policy.canary > 0 && !isPromoted(view) && !policy.autoPromote && update.held === null;
-  if (waitsForPromotion) return null;
+  if (waitsForPromotion || update.paused !== null) return null;
   const lateAtMs = progressMs + policy.progressDeadlineMs;
   if (view.nowMs >= lateAtMs)
     return `nothing came of it for ${seconds(policy.progressDeadlineMs)}: ${update.held ?? 'nothing was replaced'}`;
@@ -137,7 +141,7 @@ export function surgeIn(
   view: JobView,
   group: Group,
   table: ReadonlyMap<number, Slot>,
-  displaced: ReadonlyMap<string, { readonly byVersion: boolean }>,
+  displaced: ReadonlyMap<string, { readonly byVersion: boolean; readonly live: LiveAllocation }>,
 ): number {
   const wanted = surgeOf(group, isPromoted(view) || updatePolicyOf(group).autoPromote);
   if (wanted === 0) return 0;
@@ -147,8 +151,11 @@ export function surgeIn(
   for (const [index, { live }] of table)
     if (live.some(({ allocation }) => allocation.desired === 'run'))
       there = Math.max(there, index + 1 - group.count);
-  const isOutdated = [...displaced.values()].some((one) => one.byVersion);
-  if (isOutdated) return view.record.rollout?.paused === true ? Math.min(wanted, there) : wanted;
+  const outdated = [...displaced.values()].filter((one) => one.byVersion);
+  const isPaused =
+    view.record.rollout?.paused === true ||
+    outdated.every(({ live }) => (view.rolloutPause?.on(live.allocation.host) ?? null) !== null);
+  if (outdated.length > 0) return isPaused ? Math.min(wanted, there) : wanted;
   return isAllUp ? 0 : Math.min(wanted, there);
 }
 

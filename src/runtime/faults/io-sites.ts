@@ -241,8 +241,8 @@ monitor/jobs/bulk-writes.ts store.read monitor:jobs
 monitor/jobs/job-writes.ts store.attempt monitor:jobs,jobs+versions
 monitor/jobs/job-writes.ts store.read monitor:jobs
 monitor/limits/limits.ts store.attempt monitor:quotas,shared
-monitor/limits/pauses.ts store.attempt monitor:switches
-monitor/limits/pauses.ts store.read monitor:switches
+monitor/limits/pauses.ts store.attempt*2 monitor:pauses
+monitor/limits/pauses.ts store.read monitor:pauses
 monitor/limits/quotas.ts store.list monitor:quotas
 monitor/limits/shared-resources.ts store.list monitor:shared
 monitor/monitor.ts server.close monitor:all
@@ -302,7 +302,7 @@ src/runtime/commit/read-back.ts store.attempt scheduler:intents,ledger monitor:l
 src/runtime/records/cell-meta.ts store.attempt*2 scheduler:meta
 src/runtime/records/cell-meta.ts store.read*2 scheduler:meta
 src/runtime/records/ledger-feed.ts store.follow scheduler:ledger
-src/runtime/records/records.ts store.follow scheduler:alive,eligibility,hosts,meta,owners,pools,roles,secrets,shared,switches agent:roles monitor: arbiter:keeper,quotas,roles,switches
+src/runtime/records/records.ts store.follow scheduler:alive,eligibility,hosts,meta,owners,pauses,pools,roles,secrets,shared agent:pauses,roles monitor: arbiter:keeper,pauses,quotas,roles
 src/runtime/reports/stream-reader.ts http.stream scheduler:get.reports agent: monitor:get.reports arbiter:get.reports
 `).map(siteOf);
 

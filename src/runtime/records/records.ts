@@ -4,6 +4,7 @@
  * - `records.ts`: `Table`, a decoded copy of everything under a prefix; and reading of a record that may be broken
  * - `ledger-feed.ts`: keeps a ledger book up to date
  * - `pool-feed.ts`: keeps a pool book up to date
+ * - `pauses.ts`: what operators have paused
  * - `cell-meta.ts`: creates the cell's meta record, renews it after a restore, and watches it
  */
 import type { CellStore, Change, Entry, Following, Snapshot } from '../../ports/cell-store.ts';

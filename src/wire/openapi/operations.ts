@@ -241,13 +241,17 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
   },
   'GET /v1/pauses': { summary: 'Tells what is paused', answers: ok('PausesAnswer') },
   'PUT /v1/pauses/:what': {
-    summary: 'Pauses placement or eviction in the whole cell',
-    ...{ body: pauseRequest, example: { reason: 'the network is rebuilt', forMs: 3_600_000 } },
+    summary: 'Pauses placement, eviction, rollouts or restarts, in the whole cell or in a scope of it',
+    ...{
+      body: pauseRequest,
+      example: { reason: 'the network is rebuilt', forMs: 3_600_000, pool: 'rack-7' },
+    },
     answers: ok('PausesAnswer'),
-    errors: { ...BAD, 503: ['contended', 'outcome-unknown'] },
+    errors: { ...BAD, 409: ['too-many-pauses'], 503: ['contended', 'outcome-unknown'] },
   },
   'DELETE /v1/pauses/:what': {
-    summary: 'Lets what was paused go on',
+    summary: 'Lets what was paused, in the whole cell or in this scope of it, go on',
+    query: [NAMESPACE, JOB, text('pool', 'on the hosts of this pool'), text('host', 'on this host')],
     answers: ok('PausesAnswer'),
     errors: { ...BAD, 503: ['contended', 'outcome-unknown'] },
   },

@@ -20,7 +20,9 @@ import { ELIGIBILITY, HOST_CONFIRMATIONS } from '../../core/host/host.ts';
 import type { Intent } from '../../core/cell/intent.ts';
 import { INTENT_STATES } from '../../core/cell/intent.ts';
 import type { CoveredNamespace, GrantBatch } from '../../core/quota/grant.ts';
-import type { Quota, Switches } from '../../core/quota/quota.ts';
+import type { Pause } from '../../core/quota/pauses.ts';
+import { PAUSABLE } from '../../core/quota/pauses.ts';
+import type { Quota } from '../../core/quota/quota.ts';
 import type { RolloutRecord } from '../../core/cell/rollout.ts';
 import { ROLLOUT_STATES } from '../../core/cell/rollout.ts';
 import type { Owner, RoleRecord } from '../../core/cell/cell.ts';
@@ -187,20 +189,14 @@ export const sharedResourceCodec = schemaCodec<SharedResource>(
 
 export const poolCodec = schemaCodec<Pool>('pool', z.looseObject({ used: whole }));
 
-const pause = z.looseObject({
-  by: z.string(),
-  reason: z.string(),
-  sinceMs: whole,
-  untilMs: z.exactOptional(whole),
-});
-
-export const switchesCodec = schemaCodec<Switches>(
-  'switches',
+/** A switch of an operator, under `pauses/`. */
+export const pauseCodec = schemaCodec<Pause>(
+  'pause',
   z.looseObject({
-    ...{ pausePlacement: z.boolean(), pauseEviction: z.boolean() },
-    pauses: z.exactOptional(
-      z.looseObject({ placement: z.exactOptional(pause), eviction: z.exactOptional(pause) }),
-    ),
+    ...{ what: z.enum(PAUSABLE), by: z.string(), reason: z.string(), sinceMs: whole },
+    ...{ namespace: z.exactOptional(z.string()), job: z.exactOptional(z.string()) },
+    ...{ pool: z.exactOptional(z.string()), host: z.exactOptional(z.string()) },
+    ...{ untilMs: z.exactOptional(whole), endedAtMs: z.exactOptional(whole) },
   }),
 );
 

@@ -225,14 +225,19 @@ describe('Arbiter', () => {
     expect(await ask(arbiter, terms(2))).toEqual(['granted']);
   });
 
-  it('gives nothing while an operator pauses placement', async () => {
+  it('S3.59 gives nothing while an operator pauses placement, in the cell or where it would be', async () => {
     const { arbiter } = await world.startArbiter();
-    await world.setSwitches({ pausePlacement: true, pauseEviction: false });
-    await world.clock.advance(0);
-    expect(await ask(arbiter, terms(1))).toEqual(['paused']);
-    await world.setSwitches({ pausePlacement: false, pauseEviction: false });
-    await world.clock.advance(0);
-    expect(await ask(arbiter, terms(1))).toEqual(['granted']);
+    const { aud, namespace, job } = terms(1);
+    for (const scope of [{}, { namespace }, { namespace, job }, { host: aud }]) {
+      await world.setPause(scope);
+      await world.clock.advance(0);
+      expect(await ask(arbiter, terms(1))).toEqual(['paused']);
+      await world.setPause({ ...scope, endedAtMs: 1 });
+      await world.setPause({ ...scope, what: 'eviction' });
+      await world.setPause({ namespace: 'other' });
+      await world.clock.advance(0);
+      expect(await ask(arbiter, terms(1))).toEqual(['granted']);
+    }
   });
 
   it('a quota that cannot be read gives nothing, rather than everything', async () => {

@@ -76,7 +76,7 @@ export const anyRequest: fc.Arbitrary<PlacementRequest> = fc
   );
 
 export function fits(host: Host, ledger: Ledger, request: PlacementRequest): boolean {
-  const view = { host, ledger, alive: true, pools: new PoolBook() };
+  const view = { host, ledger, alive: true, paused: null, pools: new PoolBook() };
   return refusalOf(view, request, new Map()) === null;
 }
 

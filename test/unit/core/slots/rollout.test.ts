@@ -26,6 +26,7 @@ class Service {
   outcomes: Outcome[] = [];
   rollout: RolloutRecord | null = null;
   wish: JobView['record']['rollout'];
+  pause: JobView['rolloutPause'];
   readonly versions = new Map<number, Job>();
   /** What does not get ready. */
   bad: (allocation: Allocation) => boolean = () => false;
@@ -58,6 +59,7 @@ class Service {
       live: this.live,
       ...{ outcomes: this.outcomes, versions: this.versions, rollout: this.rollout, nowMs: this.nowMs },
       hostCondition: () => ({ state: 'ready', drainDeadlineMs: null }),
+      ...(this.pause === undefined ? {} : { rolloutPause: this.pause }),
       hostOf: () => undefined,
       upForMs: (one: LiveAllocation) =>
         this.nowMs - (this.live.find(({ allocation }) => allocation.id === one.allocation.id)?.sinceMs ?? 0),
@@ -116,7 +118,7 @@ class Service {
     const slot = { namespace: 'default', job: 'web', jobVersion: this.version, group: 'web', index, attempt };
     const claim = {
       id: `a${String(this.#made)}`,
-      host: 'h1',
+      host: `h${String(index)}`,
       precedence: 50,
       resources: NO_RESOURCES,
       gpus: [],
@@ -179,6 +181,25 @@ describe('an update of a service', () => {
     expect(service.versionsOf()).toEqual([2, 2, 1]);
     service.run(20_000);
     expect(service.versionsOf()).toEqual([2, 2, 2]);
+  });
+
+  it('S3.59 while an operator pauses updates nothing is replaced, of some hosts nothing there, and it has not failed afterwards', () => {
+    const service = started(job('one'));
+    const reason = 'paused by ada: a look';
+    service.submit(job('two', { strategy: 'start-first' }));
+    service.pause = { on: () => reason, endedAtMs: 0 };
+    const last = service.run(20 * MINUTE_MS, 10_000);
+    expect(service.versionsOf()).toEqual([1, 1, 1]);
+    expect(last.rollouts).toMatchObject([{ outdated: 3, waitsFor: reason, failed: false }]);
+    service.pause = { on: (host) => (host === 'h1' ? reason : null), endedAtMs: service.nowMs };
+    service.run(20 * MINUTE_MS, 10_000);
+    // The one beyond the count stays until all are replaced.
+    expect(service.versionsOf()).toEqual([2, 1, 2, 2]);
+    expect(service.rollout?.state).toBe('updating');
+    service.pause = { on: () => null, endedAtMs: service.nowMs };
+    service.run(MINUTE_MS);
+    expect(service.versionsOf()).toEqual([2, 2, 2]);
+    expect(service.rollout?.state).toBe('done');
   });
 
   it('K3 start-first never has fewer than count, and ends with count', () => {

@@ -34,6 +34,7 @@ it('I53 an unrecorded allocation fills its slot, and its host counts for `distin
   }
   const term = {
     cell: { state, condition: () => ({ state: 'ready', drainDeadlineMs: null }) },
+    pauses: { on: () => null, onHost: () => null, endedAtMs: () => 0 },
     options: compileOptions({ id: 'batch-1', kind: 'batch' }),
     world: { random: seededRandom(1), clock: new ManualClock() },
   } as unknown as Term;

@@ -2,8 +2,9 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Allocation } from '../../../../src/core/cell/allocation.ts';
 import type { Job } from '../../../../src/core/cell/job.ts';
 import type { Attempt, CellStore } from '../../../../src/ports/cell-store.ts';
-import { allocationCodec, switchesCodec } from '../../../../src/wire/records/records.ts';
+import { allocationCodec } from '../../../../src/wire/records/records.ts';
 import { withAttempt } from '../../../support/mortal-store.ts';
+import { pauseRecord } from '../../../support/pauses.ts';
 import { CellWorld, keys, makeJob } from '../cell-world.ts';
 
 describe('making room for gangs larger than one transaction', () => {
@@ -25,7 +26,7 @@ describe('making room for gangs larger than one transaction', () => {
     [...world.hosts.values()].reduce((sum, { stops: some }) => sum + some.length, 0);
   const intents = () => world.under(keys.intents);
   const pauseEviction = (isPaused: boolean) =>
-    world.put(keys.switches, switchesCodec.encode({ pausePlacement: false, pauseEviction: isPaused }));
+    world.put(...pauseRecord(keys, { what: 'eviction', ...(isPaused ? {} : { endedAtMs: 1 }) }));
   /** No mark of a preemption is left: all of them run on. */
   const nobodyWent = (count: number): void => {
     expect(lows()).toHaveLength(count);

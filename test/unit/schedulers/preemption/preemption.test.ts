@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { addResources, NO_RESOURCES } from '../../../../src/core/cell/resources.ts';
-import { switchesCodec } from '../../../../src/wire/records/records.ts';
+import { pauseRecord } from '../../../support/pauses.ts';
 import type { Job } from '../../../../src/core/cell/job.ts';
 import type { Write } from '../../../../src/ports/cell-store.ts';
 import type { HttpCall } from '../../../../src/ports/http.ts';
@@ -76,14 +76,31 @@ describe('making room by precedence', () => {
   it('S3.20 nothing is evicted while eviction is paused, and continues when that ends', async () => {
     await world.host('h1', 1_000);
     const { scheduler } = await world.scheduler({ id: 'batch-1' });
-    await world.put(keys.switches, switchesCodec.encode({ pausePlacement: false, pauseEviction: true }));
+    await world.put(...pauseRecord(keys, { what: 'eviction' }));
     await filledWith([low('a')]);
     await world.submit(high('late', 1_000));
     await world.until(() => scheduler.status().pending === 1, 'waiting');
     await world.clock.advance(60_000);
     expect(jobsRunning()).toEqual(['a']);
-    await world.put(keys.switches, switchesCodec.encode({ pausePlacement: false, pauseEviction: false }));
+    await world.put(...pauseRecord(keys, { what: 'eviction', endedAtMs: 1 }));
     await world.until(() => jobsRunning().join() === 'late', 'the eviction');
+    hostsHold(1_000);
+  });
+
+  it('S3.20 S3.59 what an operator keeps, by job or by host, is not evicted: another one is', async () => {
+    for (const id of ['h1', 'h2', 'h3']) await world.host(id, 1_000);
+    await world.scheduler({ id: 'batch-1' });
+    await filledWith([low('a'), low('b'), low('c')]);
+    const hostOf = (name: string): string => world.running().find(({ job }) => job === name)?.host ?? '';
+    await world.put(...pauseRecord(keys, { what: 'eviction', namespace: 'default', job: 'a' }));
+    await world.put(...pauseRecord(keys, { what: 'eviction', host: hostOf('b') }));
+    await world.submit(high('first', 1_000));
+    await world.until(() => jobsRunning().join() === 'a,b,first', 'the eviction');
+    await world.submit(high('second', 1_000));
+    await world.clock.advance(60_000);
+    expect(jobsRunning()).toEqual(['a', 'b', 'first']);
+    await world.put(...pauseRecord(keys, { what: 'eviction', namespace: 'default', job: 'a', endedAtMs: 1 }));
+    await world.until(() => jobsRunning().join() === 'b,first,second', 'the eviction of a');
     hostsHold(1_000);
   });
 

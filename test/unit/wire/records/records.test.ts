@@ -131,7 +131,11 @@ const examples: readonly [string, Codec<object>, object][] = (
       records.quotaCodec,
       { namespace: 'n', cpuMilli: 1, memoryMib: null, gpuMilli: null, allocations: 2 },
     ],
-    ['switches', records.switchesCodec, { pausePlacement: true, pauseEviction: false }],
+    [
+      'pause',
+      records.pauseCodec,
+      { what: 'placement', namespace: 'n', by: 'ada', reason: 'new disks', sinceMs: 1, untilMs: 2 },
+    ],
     ['meta', records.metaCodec, { schema: 1, incarnation: 'i', createdAtMs: 1 }],
   ] as const
 ).map(([kind, codec, value]) => [kind, codec as unknown as Codec<object>, value]);
