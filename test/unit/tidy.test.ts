@@ -225,6 +225,7 @@ describe('the house is in order', () => {
       'arbiter/grant-records.ts', // what is granted no longer
       'monitor/audit/audit.ts', // records of the audit past their bounds
       'monitor/hosts/removed-hosts.ts', // hosts that an operator removed
+      'monitor/limits/pauses.ts', // pauses that ended a day ago
       'monitor/limits/quotas.ts', // what namespaces may use no longer
       'monitor/limits/shared-resources.ts', // what hosts share no longer
       'monitor/reaper/retention.ts', // jobs, versions, runs and outcomes past retention
