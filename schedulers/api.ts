@@ -10,6 +10,8 @@ export interface SchedulerView {
   why(namespace: string, job: string): Why | undefined;
   events(signal: AbortSignal, unseen: boolean): AsyncIterable<SchedulerEvent>;
   isReady(): boolean;
+  /** Brings the metrics up to date. */
+  measure(): void;
 }
 
 /** The routes of `wire/scheduler-api.ts`. None of them changes anything. */
@@ -26,11 +28,10 @@ export function schedulerRoutes(view: SchedulerView, metrics: Metrics): readonly
     })),
     get('/livez', 'health', () => ({ status: 200, body: { live: true } })),
     get('/readyz', 'health', () => readyReply(view.isReady())),
-    get('/metrics', 'metrics', async () => ({
-      status: 200,
-      contentType: 'text/plain; version=0.0.4',
-      stream: once(await metrics.render()),
-    })),
+    get('/metrics', 'metrics', async () => {
+      view.measure();
+      return { status: 200, contentType: 'text/plain; version=0.0.4', stream: once(await metrics.render()) };
+    }),
   ];
 }
 

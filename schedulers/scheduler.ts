@@ -79,6 +79,7 @@ export class Scheduler {
         },
         events: (signal, unseen) => this.#events.subscribe(signal, unseen),
         isReady: () => this.#term?.ready ?? false,
+        measure: () => this.measure(),
       },
       this.#world.metrics,
     );
@@ -136,6 +137,27 @@ export class Scheduler {
       commitP99Ms: stats.commitMs(0.99),
       storeTrouble: this.#term?.committer.storeTrouble ?? null,
     };
+  }
+
+  /** What a scrape reads. */
+  measure(): void {
+    const { metrics, clock } = this.#world;
+    const stats = this.#stats;
+    const jobs = this.#term?.jobs;
+    const sinceMs = jobs?.pendingSinceMs ?? null;
+    metrics.gauge('moorage_scheduler_jobs', jobs?.size ?? 0);
+    metrics.gauge('moorage_scheduler_pending_allocations', jobs?.pending ?? 0);
+    metrics.gauge(
+      'moorage_scheduler_longest_wait_seconds',
+      sinceMs === null ? 0 : (clock.monotonicMs() - sinceMs) / 1_000,
+    );
+    metrics.gauge('moorage_scheduler_commits_waiting', this.#term?.committer.storeTrouble == null ? 0 : 1);
+    metrics.total('moorage_scheduler_decisions_total', stats.decisions);
+    for (const outcome of ['committed', 'rebased', 'conflicted'] as const)
+      metrics.total('moorage_scheduler_claims_total', stats[outcome], { outcome });
+    metrics.total('moorage_scheduler_busy_seconds_total', stats.busyMs / 1_000);
+    metrics.total('moorage_scheduler_tickets_refused_total', stats.ticketsRefused);
+    metrics.total('moorage_scheduler_starts_refused_total', stats.startsRefused);
   }
 
   async #work(address: string): Promise<void> {

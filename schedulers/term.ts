@@ -320,7 +320,7 @@ export class SchedulerTerm implements Term {
     if (what !== 'restarts') this.#timers.enqueueAll();
   }
 
-  get jobs(): Pick<JobTable, 'get' | 'size' | 'pending'> {
+  get jobs(): Pick<JobTable, 'get' | 'size' | 'pending' | 'pendingSinceMs'> {
     return this.#table;
   }
 

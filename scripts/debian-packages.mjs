@@ -29,6 +29,8 @@ export const PACKAGES = {
   // A proxy that follows names, and the load on it.
   nginx: 'nginx-light',
   wrk: 'wrk',
+  // Reads the metrics, and tests the alert rules.
+  promtool: 'prometheus',
   // Looks at the page.
   chromium: 'chromium',
 };

@@ -51,8 +51,10 @@ export async function startAllocation(
   try {
     return await startUnknown(context, request, requestDigest);
   } catch (error) {
-    if (error instanceof ProblemError && FINAL_REFUSALS.has(error.problem.code))
-      await fence(context, request.allocation.id, error.problem);
+    if (!(error instanceof ProblemError)) throw error;
+    const { code } = error.problem;
+    context.ports.metrics.count('moorage_host_orders_refused_total', { code });
+    if (FINAL_REFUSALS.has(code)) await fence(context, request.allocation.id, error.problem);
     throw error;
   }
 }

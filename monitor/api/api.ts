@@ -10,7 +10,7 @@
  * - `token-routes.ts`: tokens of people, whose others count, and who calls; `secret-routes.ts`: secrets of their jobs; `join-routes.ts`: machines that
  *   become hosts; `audit-routes.ts`: who did what
  * - `attach-routes.ts`: exec, signal and attach, passed on to the host
- * - `health-routes.ts`: liveness, readiness, metrics, version; `schema-routes.ts`: the schemas of a job file and of this API
+ * - `health-routes.ts`: liveness, readiness, metrics and where they are, version; `schema-routes.ts`: the schemas of a job file and of this API
  *
  * What lies in namespaces that the caller does not see is left out, or absent: `sight.ts`.
  *

@@ -1,4 +1,5 @@
 import type { Route, RouteReply, RouteRequest } from '../../src/ports/http.ts';
+import { scrapeTargets } from '../view/scrape-targets.ts';
 import type { MonitorState } from './monitor-state.ts';
 import { untilAborted, withDeadline } from '../../src/runtime/wait/wait.ts';
 
@@ -10,6 +11,12 @@ export function healthRoutes(state: MonitorState): Route[] {
     { method: 'GET', path: '/livez', right: 'health', handle: async () => text(200, 'ok\n') },
     { method: 'GET', path: '/readyz', right: 'health', handle: (request) => ready(state, request) },
     { method: 'GET', path: '/metrics', right: 'metrics', handle: () => metrics(state) },
+    {
+      method: 'GET',
+      path: '/v1/metrics/targets',
+      right: 'metrics',
+      handle: async () => ({ status: 200, body: scrapeTargets(state.copy) }),
+    },
     {
       method: 'GET',
       path: '/version',
@@ -53,6 +60,8 @@ async function storeAnswers(state: MonitorState, caller: AbortSignal): Promise<b
 async function metrics(state: MonitorState): Promise<RouteReply> {
   const { metrics: all, copy, follower, relay, events } = state;
   all.gauge('moorage_monitor_hosts', copy.hosts.size);
+  const alive = [...copy.hosts.rows()].filter(([id]) => copy.alive.get(id) !== undefined).length;
+  all.gauge('moorage_monitor_silent_hosts', copy.hosts.size - alive);
   all.gauge('moorage_monitor_allocations', copy.allocations.size);
   all.gauge('moorage_monitor_reported_allocations', follower.view.size);
   all.gauge('moorage_monitor_view_complete', follower.view.complete ? 1 : 0);

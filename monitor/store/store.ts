@@ -82,6 +82,7 @@ export class StoreKeeper {
       this.#size = size;
       metrics.gauge('moorage_store_database_bytes', size.databaseBytes);
       metrics.gauge('moorage_store_in_use_bytes', size.inUseBytes);
+      metrics.gauge('moorage_store_quota_bytes', this.#deps.options.quotaBytes);
       metrics.gauge('moorage_store_full', size.isFull ? 1 : 0);
       this.#warn(size);
       if (monitorRank(this.#deps, 'store') !== 0) return;

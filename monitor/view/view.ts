@@ -4,7 +4,7 @@
  * - `view.ts`: `CellCopy`, a live copy of the whole store, with indexes by job and host
  * - `record-cache.ts`: one kind of record in it; `record-index.ts`: records by a group key
  * - `report-relay.ts`: the merged reports of the hosts as a stream for schedulers, arbiters and other monitors
- * - `monitors.ts`: where the monitors are
+ * - `monitors.ts`: where the monitors are; `scrape-targets.ts`: where the metrics of all roles are
  * - `rank.ts`: which of the living monitors acts on a job, a host or the store
  */
 import type { OpenIdProvider } from '../../src/core/access/openid.ts';

@@ -136,7 +136,8 @@ export class Decider {
       if (list === undefined) byGroup.set(fill.group, [fill]);
       else list.push(fill);
     }
-    for (const [name, state] of job.groups) state.pending = byGroup.get(name)?.length ?? 0;
+    const pendingAtMs = this.#term.world.clock.monotonicMs();
+    for (const [name, state] of job.groups) state.leave(byGroup.get(name)?.length ?? 0, pendingAtMs);
     const plans: DecidedPlan[] = [];
     const { sliceMax } = this.#term.options;
     let placed = 0;
@@ -145,7 +146,7 @@ export class Decider {
       const group = job.record.job.groups[name];
       if (group === undefined) continue;
       const state = job.group(name);
-      state.pending = wanted.length;
+      state.leave(wanted.length, pendingAtMs);
       const due = wanted.filter((fill) => fill.notBeforeMs <= nowMs);
       if (due.length === 0 || this.#mustWait(job, group)) continue;
       if (placed >= sliceMax) {
@@ -167,7 +168,7 @@ export class Decider {
       const atomicity = isGang ? 'all-or-nothing' : this.#term.options.atomicity;
       plans.push({ id, entries, atomicity });
       placed += entries.length;
-      state.pending -= entries.length;
+      state.leave(state.pending - entries.length, pendingAtMs);
       if (slice.length < due.length && entries.length === slice.length) more = true;
     }
     return { placed, more, plans };

@@ -43,6 +43,16 @@ export class JobTable {
     return sum;
   }
 
+  /** Since when the allocations that have waited longest have had no host (monotonic); null: none waits. */
+  get pendingSinceMs(): number | null {
+    let sinceMs: number | null = null;
+    for (const job of this.#jobs.values())
+      for (const { pendingSinceMs } of job.groups.values())
+        if (pendingSinceMs !== null && (sinceMs === null || pendingSinceMs < sinceMs))
+          sinceMs = pendingSinceMs;
+    return sinceMs;
+  }
+
   add(job: OwnedJob): void {
     this.#jobs.set(job.key, job);
     if (job.record.job.type === 'system') this.#systemJobs.add(job);

@@ -71,6 +71,15 @@ export class GroupState {
   explainedAtMs = 0;
   /** Slots that the last decision left without a host. */
   pending = 0;
+  /** Since when some have had none (monotonic); null: none waits. */
+  pendingSinceMs: number | null = null;
+
+  /** The last decision left so many slots without a host. */
+  leave(pending: number, nowMs: number): void {
+    this.pending = pending;
+    if (pending === 0) this.pendingSinceMs = null;
+    else this.pendingSinceMs ??= nowMs;
+  }
 }
 
 const NOTHING_UNRECORDED: readonly LiveAllocation[] = Object.freeze([]);

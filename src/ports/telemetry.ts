@@ -1,3 +1,5 @@
+import type { LabelsOf, MetricOf } from './metric-names.ts';
+
 /** Logs and metrics of a role. */
 export interface Log {
   debug(fields: LogFields, message: string): void;
@@ -8,14 +10,14 @@ export interface Log {
 
 export type LogFields = Readonly<Record<string, unknown>>;
 
-/** Names follow Prometheus: base units, `_total`, and never an allocation, job or user id as a label. */
+/** The metrics of `metric-names.ts`. Never an allocation, job or user id as a label. */
 export interface Metrics {
-  count(name: string, labels?: MetricLabels, by?: number): void;
+  count<N extends MetricOf<'counter'>>(name: N, labels?: LabelsOf<N>, by?: number): void;
+  /** A counter whose sum the caller keeps: since the process began. */
+  total<N extends MetricOf<'counter'>>(name: N, sum: number, labels?: LabelsOf<N>): void;
   /** Into a histogram; seconds. */
-  observe(name: string, seconds: number, labels?: MetricLabels): void;
-  gauge(name: string, value: number, labels?: MetricLabels): void;
+  observe<N extends MetricOf<'histogram'>>(name: N, seconds: number, labels?: LabelsOf<N>): void;
+  gauge<N extends MetricOf<'gauge'>>(name: N, value: number, labels?: LabelsOf<N>): void;
   /** The exposition text of `/metrics`. */
   render(): Promise<string>;
 }
-
-export type MetricLabels = Readonly<Record<string, string>>;

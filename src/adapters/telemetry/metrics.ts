@@ -1,5 +1,7 @@
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
-import type { MetricLabels, Metrics } from '../../ports/telemetry.ts';
+import type { MetricName } from '../../ports/metric-names.ts';
+import { METRICS } from '../../ports/metric-names.ts';
+import type { Metrics } from '../../ports/telemetry.ts';
 
 export interface PromMetricsOptions {
   /** Also memory, CPU and event loop lag of this process. Off in tests: its collectors outlive them. */
@@ -14,82 +16,75 @@ const BUCKETS_SECONDS = [
 /** A metric with more series than this has an id for a label; the text of `/metrics` would grow without end. */
 const SERIES_MAX = 1_000;
 
-const DROPPED = 'moorage_metric_samples_dropped_total';
+type Labels = Readonly<Record<string, string>>;
 
-type Instrument = Counter | Gauge | Histogram;
-
-interface Settings {
-  readonly name: string;
-  readonly help: string;
-  readonly labelNames: string[];
-  readonly registers: Registry[];
-  readonly buckets?: number[];
-}
-
-interface Registered {
-  readonly instrument: Instrument;
-  readonly labels: string;
-  readonly series: Set<string>;
-}
-
-/**
- * Metrics in a registry of their own. A name is registered at its first use, and the label names of that use are its
- * label set for good; a sample that does not fit it is dropped and counted, since a wrong metric is no reason to fail.
- */
+/** Metrics in a registry of their own. A sample beyond the bound of series, or without its labels, is dropped and counted. */
 export function promMetrics(options: PromMetricsOptions = {}): Metrics {
   const registry = new Registry();
-  const known = new Map<string, Registered>();
-  const dropped = new Counter({
-    name: DROPPED,
-    help: DROPPED,
-    labelNames: ['metric'],
-    registers: [registry],
-  });
   if (options.processMetrics === true) collectDefaultMetrics({ register: registry });
+  const known = new Map<MetricName, Registered>();
 
-  function find<T extends Instrument>(
-    kind: new (settings: Settings) => T,
-    name: string,
-    labels: MetricLabels,
-  ): T | null {
-    const labelNames = Object.keys(labels).sort();
+  /** Registered at its first use: a role shows what it measures. */
+  function registered(name: MetricName): Registered {
     let found = known.get(name);
     if (found === undefined) {
-      const instrument = new kind({
-        name,
-        help: name,
-        labelNames,
-        registers: [registry],
-        ...bucketsOf(kind),
-      });
-      found = { instrument, labels: labelNames.join(), series: new Set() };
+      found = { instrument: instrumentOf(name, registry), sums: new Map() };
       known.set(name, found);
     }
-    const fits =
-      found.instrument instanceof kind && found.labels === labelNames.join() && isWithinBound(found, labels);
-    if (fits) return found.instrument as T;
-    dropped.inc({ metric: name });
-    return null;
+    return found;
+  }
+
+  /** @returns null: it has too many series, or the labels are missing */
+  function find<T extends Instrument>(
+    name: MetricName,
+    labels: Labels,
+  ): (Registered & { instrument: T }) | null {
+    const found = registered(name);
+    const series = seriesOf(labels);
+    if (!found.sums.has(series)) {
+      if (found.sums.size >= SERIES_MAX || Object.keys(labels).length < METRICS[name].labels.length) {
+        const dropped = registered('moorage_metric_samples_dropped_total').instrument as Counter;
+        dropped.inc({ metric: name });
+        return null;
+      }
+      found.sums.set(series, 0);
+    }
+    return found as Registered & { instrument: T };
   }
 
   return {
-    count: (name, labels = {}, by = 1) => find<Counter>(Counter, name, labels)?.inc(labels, by),
-    observe: (name, seconds, labels = {}) =>
-      find<Histogram>(Histogram, name, labels)?.observe(labels, seconds),
-    gauge: (name, value, labels = {}) => find<Gauge>(Gauge, name, labels)?.set(labels, value),
+    count: (name, labels: Labels = {}, by = 1) => find<Counter>(name, labels)?.instrument.inc(labels, by),
+    total: (name, sum, labels: Labels = {}) => {
+      const found = find<Counter>(name, labels);
+      if (found === null) return;
+      const series = seriesOf(labels);
+      found.instrument.inc(labels, Math.max(0, sum - (found.sums.get(series) ?? 0)));
+      found.sums.set(series, sum);
+    },
+    observe: (name, seconds, labels: Labels = {}) =>
+      find<Histogram>(name, labels)?.instrument.observe(labels, seconds),
+    gauge: (name, value, labels: Labels = {}) => find<Gauge>(name, labels)?.instrument.set(labels, value),
     render: () => registry.metrics(),
   };
 }
 
-function bucketsOf(kind: unknown): { buckets: number[] } | undefined {
-  return kind === Histogram ? { buckets: BUCKETS_SECONDS } : undefined;
+type Instrument = Counter | Gauge | Histogram;
+
+interface Registered {
+  readonly instrument: Instrument;
+  /** Of each series: the last sum that the caller gave, for a counter whose sum it keeps. */
+  readonly sums: Map<string, number>;
 }
 
-function isWithinBound(registered: Registered, labels: MetricLabels): boolean {
-  if (registered.labels === '') return true;
-  const series = JSON.stringify(Object.entries(labels).sort());
-  if (registered.series.has(series)) return true;
-  if (registered.series.size >= SERIES_MAX) return false;
-  registered.series.add(series);
-  return true;
+function instrumentOf(name: MetricName, registry: Registry): Instrument {
+  const { kind, help, labels } = METRICS[name];
+  const settings = { name, help, labelNames: [...labels], registers: [registry] };
+  if (kind === 'counter') return new Counter(settings);
+  if (kind === 'gauge') return new Gauge(settings);
+  return new Histogram({ ...settings, buckets: BUCKETS_SECONDS });
+}
+
+function seriesOf(labels: Labels): string {
+  const values = Object.values(labels);
+  return values.length < 2 ? (values[0] ?? '') : JSON.stringify(Object.entries(labels).sort());
 }

@@ -7,6 +7,7 @@ export const silentLog: Log = { debug: nothing, info: nothing, warn: nothing, er
 
 export const silentMetrics: Metrics = {
   count: nothing,
+  total: nothing,
   observe: nothing,
   gauge: nothing,
   render: () => Promise.resolve(''),

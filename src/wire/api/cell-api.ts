@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { ID_PATTERN, ID_RULE } from '../../core/cell/ids.ts';
+import type { RoleKind } from '../../core/cell/cell.ts';
 import type { SharedResource } from '../../core/quota/shared-resource.ts';
 import { whole } from '../codec/codec.ts';
 import * as bounds from '../values/bounds.ts';
@@ -11,6 +12,7 @@ import { mapOf, plainText, readBody } from './api.ts';
  *   GET    /v1/cell           → CellStatus
  *   PUT    /v1/shared/:name   SharedResourceRequest → SharedStatus; the same again changes nothing
  *   DELETE /v1/shared/:name   → 204, also when there is none. What was placed keeps its share until it ends
+ *   GET    /v1/metrics/targets → ScrapeTargets
  */
 export interface CellStatus {
   readonly hosts: { readonly known: number; readonly alive: number };
@@ -22,6 +24,13 @@ export interface CellStatus {
   /** Those that are registered. Absent from older monitors. */
   readonly monitors?: readonly MonitorAddress[];
 }
+
+/** Where the metrics of all roles are, as Prometheus' `http_sd_configs` read it. */
+export type ScrapeTargets = readonly {
+  /** One `host:port`. */
+  readonly targets: readonly string[];
+  readonly labels: { readonly role: RoleKind; readonly id: string; readonly __metrics_path__?: string };
+}[];
 
 export interface MonitorAddress {
   readonly id: string;

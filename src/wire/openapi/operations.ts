@@ -437,6 +437,10 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
     answers: [plain('ok'), { status: 503, type: 'text/plain', of: 'not ready' }],
   },
   'GET /metrics': { summary: 'Metrics, as Prometheus reads them', answers: [plain('one a line')] },
+  'GET /v1/metrics/targets': {
+    summary: 'Where the metrics of all roles are, as the http_sd_configs of Prometheus read it',
+    answers: ok('ScrapeTargets'),
+  },
   'GET /version': { summary: 'Which version this monitor is', answers: ok('VersionAnswer') },
   'GET /v1/schema/job.json': {
     summary: 'JSON Schema of a job file, for editors',

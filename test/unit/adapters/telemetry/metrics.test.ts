@@ -1,41 +1,52 @@
 import { describe, expect, it } from 'vitest';
 import { promMetrics } from '../../../../src/adapters/telemetry/metrics.ts';
+import { METRICS } from '../../../../src/ports/metric-names.ts';
 
 describe('promMetrics', () => {
-  it('registers a name at its first use and adds up', async () => {
+  it('registers a name at its first use, with its meaning, and adds up', async () => {
     const metrics = promMetrics();
     metrics.count('moorage_tickets_total', { decision: 'granted' });
     metrics.count('moorage_tickets_total', { decision: 'granted' }, 2);
-    metrics.gauge('moorage_grants', 7);
+    metrics.gauge('moorage_arbiter_grants', 7);
     metrics.observe('moorage_commit_seconds', 0.003, { outcome: 'committed' });
     const text = await metrics.render();
+    expect(text).toContain(`# HELP moorage_tickets_total ${METRICS.moorage_tickets_total.help}`);
     expect(text).toContain('moorage_tickets_total{decision="granted"} 3');
-    expect(text).toContain('moorage_grants 7');
+    expect(text).toContain('moorage_arbiter_grants 7');
     expect(text).toContain('moorage_commit_seconds_bucket{le="0.005",outcome="committed"} 1');
   });
 
   it('two instances know nothing of each other', async () => {
     const one = promMetrics();
-    one.count('moorage_a_total');
-    expect(await promMetrics().render()).not.toContain('moorage_a_total');
+    one.count('moorage_host_checks_total');
+    expect(await promMetrics().render()).not.toContain('moorage_host_checks_total');
   });
 
-  it('drops and counts samples that do not fit the first use', async () => {
+  it('shows a sum that its caller keeps, each of its series by itself', async () => {
     const metrics = promMetrics();
-    metrics.count('moorage_a_total', { kind: 'x' });
-    metrics.count('moorage_a_total', { other: 'x' });
-    metrics.count('moorage_a_total');
-    metrics.gauge('moorage_a_total', 1, { kind: 'x' });
+    for (const sum of [2, 5]) metrics.total('moorage_scheduler_claims_total', sum, { outcome: 'committed' });
+    metrics.total('moorage_scheduler_claims_total', 1, { outcome: 'conflicted' });
+    metrics.total('moorage_scheduler_decisions_total', 4);
     const text = await metrics.render();
-    expect(text).toContain('moorage_a_total{kind="x"} 1');
-    expect(text).toContain('moorage_metric_samples_dropped_total{metric="moorage_a_total"} 3');
+    expect(text).toContain('moorage_scheduler_claims_total{outcome="committed"} 5');
+    expect(text).toContain('moorage_scheduler_claims_total{outcome="conflicted"} 1');
+    expect(text).toContain('moorage_scheduler_decisions_total 4');
   });
 
   it('stops at a thousand series of one name', async () => {
     const metrics = promMetrics();
-    for (let n = 0; n < 1_200; n++) metrics.gauge('moorage_by_id', n, { id: String(n) });
+    for (let n = 0; n < 1_200; n++) metrics.count('moorage_tickets_total', { decision: String(n) });
     const text = await metrics.render();
-    expect(text.match(/^moorage_by_id\{/gm)).toHaveLength(1_000);
-    expect(text).toContain('moorage_metric_samples_dropped_total{metric="moorage_by_id"} 200');
+    expect(text.match(/^moorage_tickets_total\{/gm)).toHaveLength(1_000);
+    expect(text).toContain('moorage_metric_samples_dropped_total{metric="moorage_tickets_total"} 200');
+  });
+
+  it('names follow Prometheus: base units, counters end in _total', () => {
+    for (const [name, { kind, help }] of Object.entries(METRICS)) {
+      expect(name).toMatch(/^moorage_[a-z_]+$/);
+      expect(name.endsWith('_total'), name).toBe(kind === 'counter');
+      expect(name, 'seconds and bytes, no milliseconds').not.toMatch(/_(ms|millis|kb|mib|minutes)(_|$)/);
+      expect(help, name).toMatch(/[.]$/);
+    }
   });
 });
