@@ -155,7 +155,7 @@ export class Releaser {
     const { hosts, hostCalls, signal, world } = this.#term;
     const backoff = new Backoff(REMOVE_RETRY, world.random);
     for (let tries = 0; tries < REMOVE_TRIES_MAX && !signal.aborted; tries++) {
-      const remove = (address: string) => hosts.remove(address, id, `${id}-remove`);
+      const remove = (address: string) => hosts.remove(address, id, `${id}-forget`);
       const outcome = await hostCalls.order(hostId, () => true, remove);
       // Not sent: the host is gone, or the term over.
       if (outcome === undefined || outcome.kind === 'removed') return;
