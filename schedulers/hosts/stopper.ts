@@ -38,14 +38,15 @@ export class Stopper {
 
   /**
    * Marks the allocations to stop. Those that are not committed yet, and members of a gang that is being committed, are
-   * decided again after the commit.
+   * decided again after the commit; so are all while others of the job are being marked, which were evaluated as if they stayed.
    * @returns when the records are written; a refused or unanswered write has the job read again
    */
   async stop(job: OwnedJob, stops: readonly Stop[]): Promise<void> {
+    for (const { marking } of job.entries.values()) if (marking) return;
     const marks: Mark[] = [];
     for (const { allocation, mode, cause } of stops) {
       const entry = job.entries.get(allocation.id);
-      if (entry === undefined || entry.marking || entry.releasing) continue;
+      if (entry === undefined || entry.releasing) continue;
       if (entry.revision === 0 || job.commitOf(allocation.group) !== null) {
         job.revisit = true;
         continue;

@@ -20,7 +20,7 @@ export function evaluateCounted(view: JobView, group: Group, draft: EvaluationDr
   const displaced = displacedIn(view, group, table, { sameWork, runsForEver }, draft);
   const size = group.count + (runsForEver ? surgeIn(view, group, table, displaced) : 0);
   scaleDown(table, size, draft);
-  renewSurge(view, group, table, { size, sameWork }, draft);
+  const ofBefore = renewSurge(view, group, table, { size, sameWork }, draft);
   const holds: Hold[] = [];
   const vacant: { index: number; slot: Slot | undefined }[] = [];
   let busy = 0;
@@ -33,7 +33,7 @@ export function evaluateCounted(view: JobView, group: Group, draft: EvaluationDr
       busy += 1;
       draft.open = true;
       leaving ||= slot.live.every(({ allocation }) => allocation.desired !== 'run');
-      const hold = holdIn(view, group, slot, displaced, draft);
+      const hold = ofBefore.has(index) ? { live: null } : holdIn(view, group, slot, displaced, draft);
       if (hold !== null) holds.push({ index, slot, live: hold.live });
     } else {
       vacant.push({ index, slot });
@@ -58,18 +58,41 @@ export function evaluateCounted(view: JobView, group: Group, draft: EvaluationDr
   replaceDisplaced(view, group, displaced, { holds, runsForEver, sameWork, table }, draft);
 }
 
-/** Slots beyond `count` that an update uses have nothing of an older version. */
+/**
+ * What the update before left in slots beyond `count` goes: at once when it is not up, else when none of the other slots waits for what the
+ * present version begins there, since it may be all that serves.
+ * @returns those slots; the present update has nothing there yet
+ */
 function renewSurge(
   view: JobView,
   group: Group,
   table: ReadonlyMap<number, Slot>,
   { size, sameWork }: { readonly size: number; readonly sameWork: (version: number) => boolean },
   draft: EvaluationDraft,
-): void {
-  for (let index = group.count; index < size; index++)
-    for (const { allocation } of table.get(index)?.live ?? [])
-      if (allocation.desired === 'run' && !sameWork(allocation.jobVersion))
-        draft.stops.push({ allocation, mode: 'stop', cause: causeOf(view) });
+): ReadonlySet<number> {
+  const ofBefore = new Map<number, LiveAllocation>();
+  for (let index = group.count; index < size; index++) {
+    const old = wantedIn(table.get(index));
+    if (old !== undefined && !sameWork(old.allocation.jobVersion)) ofBefore.set(index, old);
+  }
+  if (ofBefore.size === 0) return NONE_OF_BEFORE;
+  const isSettled = Array.from({ length: group.count }, (_, index) => wantedIn(table.get(index))).every(
+    (live) => live !== undefined && (!sameWork(live.allocation.jobVersion) || isServing(live)),
+  );
+  for (const live of ofBefore.values())
+    if (isSettled || !isServing(live))
+      draft.stops.push({ allocation: live.allocation, mode: 'stop', cause: causeOf(view) });
+  return new Set(ofBefore.keys());
+}
+
+const NONE_OF_BEFORE: ReadonlySet<number> = new Set();
+
+function wantedIn(slot: Slot | undefined): LiveAllocation | undefined {
+  return slot?.live.find(({ allocation }) => allocation.desired === 'run');
+}
+
+function isServing({ report }: LiveAllocation): boolean {
+  return report !== null && isUp(report);
 }
 
 function causeOf({ record }: JobView): string {

@@ -302,6 +302,22 @@ describe('an update of a service', () => {
     expect(service.versionsOf()).toEqual([1, 1, 1]);
   });
 
+  it('I63 S3.24 what the update before has beyond the count goes alone, and not while it may be all that serves', () => {
+    const service = started(job('one'));
+    service.submit(job('two', { strategy: 'start-first', parallelism: 2 }));
+    service.run(2_000);
+    service.submit(job('three', { strategy: 'start-first', parallelism: 2 }));
+    const stopped = (): readonly number[] =>
+      evaluate(service.view()).stops.map((one) => one.allocation.index);
+    expect(stopped()).toEqual([3, 4]);
+    // One of the others has gone for the second version already.
+    service.live = service.live.filter(({ allocation }) => allocation.index !== 0);
+    expect(stopped()).toEqual([]);
+    service.run(60_000);
+    expect(service.versionsOf()).toEqual([3, 3, 3]);
+    expect(service.rollout?.state).toBe('done');
+  });
+
   it('a restart of all is other work than before, one by one', () => {
     const service = started(job('one'));
     service.submit({ ...job('one'), restartedAtMs: 5 });
