@@ -9,6 +9,7 @@ import { NdjsonError } from '../../src/runtime/stream/ndjson.ts';
 import { Backoff, RECONNECT } from '../../src/runtime/wait/backoff.ts';
 import { sleep } from '../../src/runtime/wait/wait.ts';
 import { Waker } from '../../src/runtime/wait/waker.ts';
+import { readNameFrame } from '../../src/wire/api/names-frames.ts';
 import { ProblemError } from '../../src/wire/api/problem.ts';
 import type { KnownNames } from './names.ts';
 
@@ -118,7 +119,12 @@ export class NameFollower {
   }
 
   async #read(failover: MonitorFailover, stream: Stream, onSynced: () => void): Promise<void> {
-    for await (const frame of readWantedNames(failover, [...stream.names], stream.stop.signal)) {
+    for await (const frame of readWantedNames(
+      failover,
+      [...stream.names],
+      readNameFrame,
+      stream.stop.signal,
+    )) {
       if (frame.kind === 'name') this.#names.tell(frame);
       // One that does not know all hosts yet says nothing by its silence.
       else if (frame.synced) {

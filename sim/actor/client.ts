@@ -1,5 +1,6 @@
 import type { SharedResource } from '../../src/core/quota/shared-resource.ts';
 import type { Job } from '../../src/core/cell/job.ts';
+import { namesOf, nameText } from '../../src/core/names/names.ts';
 import { HttpError } from '../../src/ports/http.ts';
 import { sleep } from '../../src/runtime/wait/wait.ts';
 import { parseJobObject } from '../../src/wire/job-file/job-file.ts';
@@ -178,6 +179,11 @@ function failureOf(error: unknown): Exclude<ApiAnswer, { readonly result: 'ok' }
   return error.sent
     ? { result: 'unknown', why: error.message }
     : { result: 'fail', status: 503, code: 'refused' };
+}
+
+/** The names of all ports that the requests' jobs have. */
+export function namesIn(requests: readonly Request[]): readonly string[] {
+  return [...new Set(requests.flatMap((request) => namesOf(jobOf(request)).map(nameText)))];
 }
 
 /** The parsed job of each file: a client submits the same one again and again. */

@@ -3,6 +3,8 @@ import { AGENT_SETTINGS, PORT_RANGE } from '../../host-agent/defaults.ts';
 import { Registrar } from '../../host-agent/api/registration.ts';
 import { PERIODIC_TASKS, startPeriodicTasks } from '../../host-agent/api/periodic-tasks.ts';
 import { hostRoutes } from '../../host-agent/api/api.ts';
+import { HostNames, NAMES_KEPT_MS } from '../../host-agent/names/host-names.ts';
+import type { KnownNames } from '../../host-agent/names/names.ts';
 import { silentMetrics } from '../../src/adapters/telemetry/silent.ts';
 import type { Resources } from '../../src/core/cell/resources.ts';
 import { NO_RESOURCES } from '../../src/core/cell/resources.ts';
@@ -30,8 +32,10 @@ export interface HostActorParts {
   readonly addresses: readonly string[];
   readonly enforcement: boolean;
   readonly aliveTtlMs: number;
-  /** Is given the agent of each life. */
-  readonly onUp: (agent: HostAgent) => void;
+  /** Names that something on this host asks for all the time; null: its agent follows none. */
+  readonly names: readonly string[] | null;
+  /** Is given the agent of each life, and what it knows of names. */
+  readonly onUp: (agent: HostAgent, known: KnownNames | null) => void;
 }
 
 /** Two hosts share a rack. */
@@ -48,10 +52,19 @@ export function hostActor(environment: Environment, parts: HostActorParts): Acto
     time: machine.time,
     mayStart: () => !machine.life.ended,
     boot: async (ports, failed) => {
-      const { life, store, server, clock, random, log } = rolePorts(environment, ports, failed);
+      const { life, store, server, http, clock, random, log } = rolePorts(environment, ports, failed);
+      let own: HostAgent | null = null;
+      const names =
+        parts.names === null
+          ? null
+          : new HostNames({
+              ...{ clock, random, log, metrics: silentMetrics, keptMs: NAMES_KEPT_MS },
+              isOver: ({ host, allocation }) => host === machine.host && own?.serves(allocation) === false,
+            });
       const agentPorts = {
         ...{ disk: new SimDisk(machine, life), processes: new SimProcesses(machine, life) },
         ...{ clock, random, log, metrics: silentMetrics },
+        ...(names === null ? {} : { names: names.known }),
       };
       const facts = {
         ...{ id: machine.host, address: '', capacity: parts.capacity, reserved: NO_RESOURCES },
@@ -65,8 +78,11 @@ export function hostActor(environment: Environment, parts: HostActorParts): Acto
       const crypto = { verifier: parts.enforcement ? simVerifier : null, digest };
       const settings = { ...AGENT_SETTINGS, addresses: parts.addresses, logBounds: LOG_BOUNDS };
       const agent = await HostAgent.open(agentPorts, facts, crypto, settings);
-      parts.onUp(agent);
+      own = agent;
+      parts.onUp(agent, names?.known ?? null);
       const { keys } = environment;
+      names?.follow(store, keys, http);
+      for (const name of parts.names ?? []) names?.known.pin(name);
       const registrar = new Registrar({ store, keys, clock, random, log, aliveTtlMs: parts.aliveTtlMs }, [
         agent,
       ]);

@@ -32,6 +32,9 @@
  * | I52 | `answers/event-streams.ts`, `answers/outcomes.ts` |
  * | I53 I54 | `losses/restores.ts`, `store/rollbacks.ts` |
  * | I62 | `commits/closed-hosts.ts`, `liveness/drained.ts` |
+ * | I63 | `commits/available.ts` |
+ * | I69 | `answers/names.ts` |
+ * | I70 | `liveness/rollouts.ts` |
  * | S0.1 | `losses/lost-host-moves.ts` |
  * | distinct | `commits/distinct.ts` |
  *
@@ -45,6 +48,9 @@ import { checkAddressReuse } from './resources/address-reuse.ts';
 import { checkAdoptions } from './processes/adoptions.ts';
 import { checkDistinct } from './commits/distinct.ts';
 import { checkAnswers } from './answers/answers.ts';
+import { checkNames } from './answers/names.ts';
+import { checkAvailable } from './commits/available.ts';
+import { checkRollouts } from './liveness/rollouts.ts';
 import { checkKillCauses } from './processes/kill-causes.ts';
 import { checkClosed } from './commits/closed-hosts.ts';
 import { checkDrained } from './liveness/drained.ts';
@@ -67,6 +73,7 @@ import { checkQuotas } from './resources/quotas.ts';
 import { checkReleased } from './resources/released.ts';
 import { checkRestores } from './losses/restores.ts';
 import { checkRetries } from './commits/retries.ts';
+import { DisturbedTimes } from './replay/disturbed-times.ts';
 import { RunIndex } from './replay/run-index.ts';
 import { SharedStateChecker } from './commits/commits.ts';
 import { checkStarts } from './processes/starts.ts';
@@ -129,6 +136,7 @@ export function checkRun(history: RecordedHistory, setting: RunSetting): RunRepo
   if (setting.enforcement) checkGrants(history, run, findings);
   checkAnswers(history, run, findings);
   checkViews(history, run, findings);
+  checkNames(history, run, findings);
   checkAdoptions(history, run, findings);
   checkOutcomes(history, run, findings);
   checkEventStreams(history, setting.keys, findings);
@@ -141,6 +149,7 @@ export function checkRun(history: RecordedHistory, setting: RunSetting): RunRepo
     const input = { run, ...end, ahead, clocksAreTrue, times: setting.liveness };
     checkLiveness(input, findings);
     checkDrained(input, findings);
+    checkRollouts(input, findings);
   }
   return reportOf(history, setting, run, findings);
 }
@@ -157,6 +166,7 @@ function checkRevisions(
   const compared = new ComparedWritesChecker(keys);
   const gangs = new GangChecker();
   const losses = new LossChecker(keys);
+  const disturbed = new DisturbedTimes(history);
   const moves = new LostHostMoveChecker(history.nemesis);
   for (const at of history.revisions) {
     findings.enter(at);
@@ -173,6 +183,7 @@ function checkRevisions(
     checkQuotas(step, state.cell, at, run, findings);
     checkDistinct(step, state.cell, run, findings);
     checkClosed(step, state.cell, findings, isNew);
+    checkAvailable(step, state.cell, at, { run, disturbed }, findings);
   }
   return { cell: state.cell, alive: losses.alive };
 }

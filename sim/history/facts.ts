@@ -1,5 +1,6 @@
 import type { Job } from '../../src/core/cell/job.ts';
 import type { AllocationReport } from '../../src/core/host/report.ts';
+import type { Endpoint } from '../../src/core/names/endpoints.ts';
 import type { RoleKind } from '../../src/core/cell/cell.ts';
 import type { TicketBody } from '../../src/core/quota/ticket.ts';
 import type { CellEvent, RunExit } from '../../src/wire/api/monitor-api.ts';
@@ -93,6 +94,15 @@ export interface ExitFact {
   readonly namespace: string;
   readonly job: string;
   readonly exit: RunExit;
+}
+
+/** What a host's agent would tell its tasks of a name at this moment. Taken every half second. */
+export interface NameFact {
+  readonly host: string;
+  readonly name: string;
+  readonly endpoints: readonly Endpoint[];
+  /** It says that it has not heard of a monitor for a while. */
+  readonly isStale: boolean;
 }
 
 /**

@@ -15,6 +15,7 @@ import type {
   ExitFact,
   GrantFact,
   ListingFact,
+  NameFact,
   NemesisFact,
   OutputFact,
   PhaseFact,
@@ -52,6 +53,7 @@ interface Facts {
   readonly events: EventFact;
   readonly exits: ExitFact;
   readonly outputs: OutputFact;
+  readonly names: NameFact;
   readonly nemesis: NemesisFact;
 }
 
@@ -84,6 +86,7 @@ export class History implements RecordedHistory {
   readonly events: Stamped<EventFact>[] = [];
   readonly exits: Stamped<ExitFact>[] = [];
   readonly outputs: Stamped<OutputFact>[] = [];
+  readonly names: Stamped<NameFact>[] = [];
   readonly nemesis: Stamped<NemesisFact>[] = [];
   readonly phases: Stamped<PhaseFact>[] = [];
   readonly restores: Stamped<RestoreFact>[] = [];

@@ -4,7 +4,8 @@
  *
  * - `requests.ts`: what clients ask for in most of them
  * - for single themes: `apart.ts` (jobs with `distinct` and `spread`), `drained.ts` (an operator closes and opens hosts), `followed.ts`
- *   (monitors fail while events are followed), `gpus.ts` (jobs that ask for devices), `read.ts` (monitors and disks fail while output is
+ *   (monitors fail while events are followed), `gpus.ts` (jobs that ask for devices),
+ *   `named.ts` (services that are followed by name), `rolled.ts` (updates that fail or wait), `read.ts` (monitors and disks fail while output is
  *   read), `rivals.ts` (up to six schedulers, and work that is preempted)
  */
 import type { SeededRandom } from '../../src/core/random/random.ts';
@@ -20,6 +21,8 @@ import { followedFaults } from './followed.ts';
 import { apart } from './apart.ts';
 import { drawnHostActions, lasting } from './drained.ts';
 import { asking, DEVICES } from './gpus.ts';
+import { named } from './named.ts';
+import { rolled } from './rolled.ts';
 import { readFaults } from './read.ts';
 import { drawnSchedulers, preempting } from './rivals.ts';
 import { burst, gangs, moving, restless, talkative } from './requests.ts';
@@ -34,6 +37,10 @@ const READ: Scenario = { ...SHORT, read: true, least: { ...SHORT.least, outputs:
 const SLOW: Scenario = { ...SHORT, activeMs: 20_000 };
 /** Long enough for a host to be declared lost (session 10 s, then 30 s) and for a ticket to expire (30 s). */
 const LONG: Scenario = { ...SHORT, jobs: 14, activeMs: 58_000 };
+
+const NAMED: Scenario = { ...SHORT, names: true, activeMs: 20_000, quietMs: 30_000, quietLeastMs: 30_000 };
+/** Time for the deadlines of updates. */
+const ROLLED: Scenario = { ...SHORT, activeMs: 24_000, quietMs: 44_000, quietLeastMs: 44_000 };
 
 /** An arbiter waits so long before it grants anything within a quota: tickets of one before it may still be out. */
 const HOLD_MS = 40_000;
@@ -125,6 +132,13 @@ const RUNS = {
     const scenario = { ...SHORT, hostActions: drawnHostActions(SHORT, random.split('verdicts')) };
     return burstIn(scenario, UNSURE, random, (request) => lasting(request, random));
   },
+  /** Services that hosts follow by name, changed and stopped also after the last fault, and a host that is lost in some. */
+  named: namedRun,
+  /** Updates that fail, are undone, or wait for a promotion, and schedulers that die meanwhile. */
+  rolled: (random) => ({
+    ...{ scenario: ROLLED, faults: UNSURE },
+    requests: rolled(random.split('rolled'), ROLLED.activeMs),
+  }),
   /** One to six schedulers, and work that preempts. */
   rivals: (random) => {
     const scenario = { ...SHORT, schedulers: drawnSchedulers(random.split('schedulers')) };
@@ -180,6 +194,28 @@ const UNSURE: FaultSettings = {
 const REFUSALS: readonly FaultKind[] = ['disk-fails', 'disk-fails', 'cut', 'isolate', 'clock-step'];
 
 const LOSSY: FaultSettings = { network: { loss: 0.06, double: 0.2, delayMaxMs: 300 } };
+
+/** In one of three a host is away until it is lost, and for a while longer. */
+function namedRun(random: SeededRandom): Run {
+  if (random.below(3) > 0) {
+    const faults = { nemesis: { everyMs: 4_000, kinds: WITHOUT_NAMES }, network: { delayMaxMs: 60 } };
+    return { scenario: NAMED, faults, requests: named(random, NAMED.activeMs) };
+  }
+  const target = `host-${String(1 + random.below(SMALL_CELL.hosts))}`;
+  const faultPlan = [{ kind: 'isolate' as const, target, atMs: 8_000, durationMs: 56_000 }];
+  const scenario = { ...NAMED, activeMs: 66_000 };
+  return { scenario, faults: {}, faultPlan, requests: named(random, scenario.activeMs) };
+}
+
+const WITHOUT_NAMES: readonly FaultKind[] = [
+  'kill',
+  'kill',
+  'cut',
+  'isolate',
+  'pause',
+  'reboot',
+  'watches-lag',
+];
 
 function lostRun(random: SeededRandom): Run {
   const kind = random.below(2) === 0 ? 'isolate' : 'pause';

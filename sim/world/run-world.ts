@@ -13,6 +13,7 @@ import type { KillAt, WorldOptions, WorldResult } from './options.ts';
 import { planOf } from './plan.ts';
 import type { Scenario } from './scenario.ts';
 import { clockFaultsOf } from '../checkers/replay/clock-faults.ts';
+import { recordNames } from './name-recorder.ts';
 import { leastOf } from './scenario.ts';
 import { shareRecords } from './shared-records.ts';
 import { viewsAgree, recordFinalViews, recordViews } from './view-recorder.ts';
@@ -42,6 +43,7 @@ export async function runWorld(options: WorldOptions): Promise<WorldResult> {
   const { agenda, history } = world.environment;
   scheduleFaults(plan.faults, world);
   world.start();
+  if (scenario.names === true) recordNames(world);
   await busy(world, scenario.activeMs);
   world.endRandomFaults();
   history.phase('quiet');

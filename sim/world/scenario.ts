@@ -43,6 +43,8 @@ export interface Scenario {
   readonly followed?: boolean;
   /** true: tasks write, and a client reads it. Absent: in the worlds of every fourth seed. */
   readonly read?: boolean;
+  /** true: agents follow the names of all that clients ask for, and what they know of them is recorded. Absent: they follow none. */
+  readonly names?: boolean;
   /** A run in which less was done has tested nothing, and fails. */
   readonly least: WorkLeast;
 }

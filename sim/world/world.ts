@@ -4,13 +4,14 @@
  *
  * - `options.ts`: what a run is given, and what it results in; `scenario.ts`: how large the cell is and what clients ask of it
  * - `plan.ts`: the faults and requests of a run, as drawn or as given
- * - `view-recorder.ts`: writes down what monitors show, and what agents say at the end
+ * - `view-recorder.ts`: writes down what monitors show, and what agents say at the end; `name-recorder.ts`: what agents know of names
  * - `shared-records.ts`: decodes each text of the store once for all actors of a thread
  * - `work.ts`: counts what was done; `failure.ts`: whether and how a run failed
  *
  * This file builds everything that there is in one run: the environment, machines and actors.
  */
 import type { HostAgent } from '../../host-agent/agent.ts';
+import type { KnownNames } from '../../host-agent/names/names.ts';
 import type { Monitor } from '../../monitor/monitor.ts';
 import { cellKeys } from '../../src/core/cell/keys.ts';
 import { ADDRESSES } from '../../src/core/cell/resources.ts';
@@ -42,6 +43,7 @@ import type { WorldPlan } from './plan.ts';
 import { numbered, schedulersOf } from './plan.ts';
 import type { Scenario } from './scenario.ts';
 import type { Request } from '../actor/client.ts';
+import { namesIn } from '../actor/client.ts';
 import { gangMaxOf, isFollowed, isFollowedFromNow, isRead } from './scenario.ts';
 
 /** As in production: the jobs and hosts of a dead role are taken over within this time. */
@@ -61,6 +63,10 @@ export class World {
   /** By host, the agent that is up or was up last. */
   readonly agents = new Map<string, HostAgent>();
   readonly monitors = new Map<string, Monitor>();
+  /** What the agent of each host that is up or was up last knows of names, where it follows any. */
+  readonly known = new Map<string, KnownNames>();
+  /** Of all that clients ask for. */
+  readonly names: readonly string[];
   /** Errors that roles logged: routes that failed inside, and the like. */
   readonly errors: string[] = [];
   readonly #trace: TraceSink | undefined;
@@ -88,6 +94,7 @@ export class World {
       store.faults.override(faults.store ?? {}),
       recordRandomFaults(faults, plan.length, history),
     ];
+    this.names = namesIn(requests);
     for (const host of numbered('host', scenario.hosts)) this.#addHost(host, options);
     this.#addRoles(options);
     this.#addClient(requests, plan, options.scenario);
@@ -138,7 +145,11 @@ export class World {
     this.#add(
       hostActor(this.environment, {
         ...{ machine, capacity, gpuModels, addresses: ADDRESS_POOL, enforcement, aliveTtlMs: SESSION_TTL_MS },
-        onUp: (agent) => this.agents.set(host, agent),
+        names: scenario.names === true ? this.names : null,
+        onUp: (agent, known) => {
+          this.agents.set(host, agent);
+          if (known !== null) this.known.set(host, known);
+        },
       }),
     );
   }

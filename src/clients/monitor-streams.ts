@@ -164,18 +164,24 @@ export function readNames(
   which: { readonly names?: string | undefined; readonly namespace?: string | undefined },
   signal: AbortSignal | undefined,
 ): AsyncGenerator<NameFrame> {
-  return framesOf(monitors, { ...GET, path: `/v1/names${query({ ...which, follow: true })}` }, signal);
+  const call = { ...GET, path: `/v1/names${query({ ...which, follow: true })}` };
+  // Most callers follow no names, and need not load what checks their frames.
+  const load = async (): Promise<ReadFrame> => (await import('../wire/api/names-frames.ts')).readNameFrame;
+  return framesOf(monitors, call, load, signal);
 }
 
-/** The same of at most `NAMES_FOLLOWED_MAX` names. */
+/** The same of at most `NAMES_FOLLOWED_MAX` names. @param read checks a frame: `readNameFrame` */
 export function readWantedNames(
   monitors: MonitorFailover,
   names: readonly string[],
+  read: ReadFrame,
   signal: AbortSignal,
 ): AsyncGenerator<NameFrame> {
   const body: NamesWanted = { names };
-  return framesOf(monitors, { ...POST, path: FOLLOW_PATH, body }, signal);
+  return framesOf(monitors, { ...POST, path: FOLLOW_PATH, body }, () => Promise.resolve(read), signal);
 }
+
+type ReadFrame = (value: unknown) => NameFrame | null;
 
 const FOLLOW_PATH = '/v1/names/follow';
 const POST = { method: 'POST', repeatable: true } as const;
@@ -183,10 +189,10 @@ const POST = { method: 'POST', repeatable: true } as const;
 async function* framesOf(
   monitors: MonitorFailover,
   call: Pick<MonitorCall, 'method' | 'path' | 'body' | 'repeatable'>,
+  load: () => Promise<ReadFrame>,
   signal: AbortSignal | undefined,
 ): AsyncGenerator<NameFrame> {
-  // Most callers follow no names, and need not load what checks their frames.
-  const { readNameFrame } = await import('../wire/api/names-frames.ts');
+  const readNameFrame = await load();
   const stream = await monitors.stream({
     ...call,
     timeoutMs: NAMES_SILENCE_MS,

@@ -3,6 +3,7 @@
  *
  * - This file: slots are filled, tasks are started, stopped allocations are gone (I10, I24, I55).
  * - `feasible.ts`: a host that has capacity for one more task of a group; `outstanding-grants.ts`: the part of a quota that the store does not show
+ * - `rollouts.ts`: an update has ended, or waits for somebody (I70)
  * - `drained.ts`: a drained host is empty after its deadline (I62)
  */
 import type { Allocation, Outcome } from '../../../src/core/cell/allocation.ts';

@@ -3,7 +3,7 @@
  *
  * - This file plays the store's revisions and keeps the cell as it was at each, decoded.
  * - `run-index.ts`: the facts of a run by allocation, job, host and process; `departures.ts`: when an allocation had left its host
- * - `clock-faults.ts`: whose clocks were set; `delivery-deadline.ts`: until when a client must have been told
+ * - `clock-faults.ts`: whose clocks were set; `disturbed-times.ts`: when there were faults; `delivery-deadline.ts`: until when a client must have been told
  * - `violations.ts`: what the checkers found
  */
 import type { CellKeys } from '../../../src/core/cell/keys.ts';
@@ -25,6 +25,7 @@ import {
   poolCodec,
   quotaCodec,
   roleCodec,
+  rolloutCodec,
   runCodec,
   sharedResourceCodec,
 } from '../../../src/wire/records/records.ts';
@@ -48,6 +49,7 @@ export const RECORD_CODECS = {
   owners: ownerCodec,
   jobs: jobCodec,
   versions: jobCodec,
+  rollouts: rolloutCodec,
   runs: runCodec,
   hosts: hostCodec,
   eligibility: eligibilityCodec,

@@ -281,4 +281,13 @@ export const IN_HOSTS: readonly Mutant[] = [
     replace: 'nowMs > body.notBeforeMs + CLOCK_TOLERANCE_MS',
     breaks: ['I43'],
   },
+  {
+    name: 'nobody-serves-is-silence',
+    theme: 'named',
+    slip: 'a host takes a name that nobody serves any more for one of which it has not heard yet',
+    file: 'host-agent/names/names.ts',
+    find: '    this.#told.set(name, { known, endpoints });\n',
+    replace: '    if (endpoints.length > 0) this.#told.set(name, { known, endpoints });\n',
+    breaks: ['I69'],
+  },
 ];

@@ -203,4 +203,38 @@ export const IN_SCHEDULERS: readonly Mutant[] = [
     replace: 'if (lateAtMs !== null && view.nowMs >= lateAtMs + 3_600_000) {',
     breaks: ['I24'],
   },
+  {
+    name: 'stops-decided-twice',
+    theme: 'rolled',
+    slip: 'while some of a job are being marked to stop, others are chosen as if those stayed',
+    file: 'schedulers/hosts/stopper.ts',
+    find: '    for (const { marking } of job.entries.values()) if (marking) return;\n',
+    replace: '',
+    also: [
+      {
+        file: 'schedulers/hosts/stopper.ts',
+        find: 'if (entry === undefined || entry.releasing) continue;',
+        replace: 'if (entry === undefined || entry.marking || entry.releasing) continue;',
+      },
+    ],
+    breaks: ['I63'],
+  },
+  {
+    name: 'update-that-does-not-wait',
+    theme: 'rolled',
+    slip: 'as many are replaced at once as the update allows, whatever is not up already',
+    file: 'src/core/slots/counted-slots.ts',
+    find: 'Math.max(0, updatePolicyOf(group).parallelism - holds.length)',
+    replace: 'updatePolicyOf(group).parallelism',
+    breaks: ['I63'],
+  },
+  {
+    name: 'recorded-once',
+    theme: 'rolled',
+    slip: 'an owner that has recorded how far an update is believes for ever that it is still writing',
+    file: 'schedulers/decide/rollouts.ts',
+    find: '    job.recording = false;\n',
+    replace: '    job.recording = true;\n',
+    breaks: ['I70'],
+  },
 ];
