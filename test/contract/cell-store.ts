@@ -15,7 +15,7 @@ export interface StoreUnderTest {
 
 /** What every cell store must do, in whatever way it does it. */
 export function cellStoreContract(name: string, open: () => Promise<StoreUnderTest>): void {
-  describe(`cell store contract: ${name}`, () => {
+  describe(`S0.8 cell store contract: ${name}`, () => {
     let at: StoreUnderTest;
     beforeEach(async () => (at = await open()));
     afterEach(() => at.close());

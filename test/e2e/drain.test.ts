@@ -37,7 +37,7 @@ function verdictsOf(host: string): readonly string[] {
 }
 
 describe('a host that is drained', () => {
-  it('S0.40 I62 services move away one by one, batch tasks run to the deadline, and it says when it is empty', async () => {
+  it('S0.37 S0.40 I62 services move away one by one, batch tasks run to the deadline, and it says when it is empty', async () => {
     await submit({ name: 'web', type: 'service', count: 4, script: 'sleep 1000' });
     await submit({ name: 'work', type: 'batch', count: 4, script: 'sleep 1000' });
     const { hosts } = await answer<HostListAnswer>('hosts');

@@ -132,7 +132,7 @@ describe("I65 S4.13 the store's users", () => {
     expect(await accessTo(await as('agent'), '/moorage/sealed/ledger/h1')).toBeNull();
   });
 
-  it.each(STORE_USERS)('%s: each area as the table says, whole and in a transaction', async (user) => {
+  it.each(STORE_USERS)('S1.23 %s: each area as the table says, whole and in a transaction', async (user) => {
     const client = await as(user);
     const keys = [...AREAS.map(({ prefix }) => `${prefix}x`), OTHER_CELL, '/moorage-probe/x', 'x', '/'];
     for (const key of keys) {

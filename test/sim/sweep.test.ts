@@ -4,7 +4,7 @@ import { baseline, crashAt } from '../../sim/sweep/sweep.ts';
 /** Few enough for a second or two; `npm run sweep` takes all of them. */
 const CRASHES = 24;
 
-describe('I56 a role that is killed anywhere and started again', () => {
+describe('S0.7 S1.22 S1.37 I56 a role that is killed anywhere and started again', () => {
   it('leaves the same end as a run without a crash', async () => {
     const { end, points, events } = await baseline();
     expect(events).toBeGreaterThan(400);

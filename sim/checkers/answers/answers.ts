@@ -3,6 +3,7 @@
  *
  * - This file: what the API acknowledged is in the store (I19, I20, I46).
  * - `views.ts`: what monitors show of hosts (I48, I50, I51)
+ * - `names.ts`: no name has an endpoint of what has ended (I69)
  * - `event-streams.ts`: no event twice, none left out (I52); `outcomes.ts`: every end has its outcome (I23, I52)
  * - `outputs.ts`: the output that was read is what was written (I28); `unread-outputs.ts`: all of it is read in the end; `output-index.ts`: what tasks wrote and hosts dropped
  */

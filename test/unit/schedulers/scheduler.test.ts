@@ -293,7 +293,7 @@ describe('schedulers on a cell in memory', () => {
     expect(world.ledgersAreTrue()).toBe(true);
   });
 
-  it('S0.22 a stopped job is stopped, released and not started again, also by another scheduler', async () => {
+  it('S0.43 S1.37 S0.22 a stopped job is stopped, released and not started again, also by another scheduler', async () => {
     const host = await world.host('h1');
     const first = await world.scheduler({ id: 'service-1', kind: 'service' });
     const job = makeJob('web', { type: 'service' }, { count: 2 });
@@ -309,7 +309,7 @@ describe('schedulers on a cell in memory', () => {
     lawsHold();
   });
 
-  it('S1.1 S1.18 nothing is released, and no slot filled again, before the host has confirmed', async () => {
+  it('S1.7 S1.1 S1.18 nothing is released, and no slot filled again, before the host has confirmed', async () => {
     const host = await world.host('h1');
     await world.scheduler({ id: 'service-1', kind: 'service' });
     await world.submit(makeJob('web', { type: 'service' }, { count: 2 }), 1);
@@ -375,7 +375,7 @@ describe('schedulers on a cell in memory', () => {
     lawsHold();
   });
 
-  it('S0.1 a lost host keeps its allocations, unless the job asked to be moved', async () => {
+  it('S3.45 S0.1 a lost host keeps its allocations, unless the job asked to be moved', async () => {
     for (const id of ['h1', 'h2']) await world.host(id);
     await world.scheduler({ id: 'service-1', kind: 'service' });
     const moves = { attempts: null, delayMs: 0, delayMaxMs: 0, onHostLost: true };
@@ -398,7 +398,7 @@ describe('schedulers on a cell in memory', () => {
     lawsHold();
   });
 
-  it('S4.30 a session that is lost drops all and starts over, and loses nothing', async () => {
+  it('S0.5 S4.30 a session that is lost drops all and starts over, and loses nothing', async () => {
     const host = await world.host('h1', 64_000);
     const { store, scheduler } = await world.scheduler({ id: 'batch-1' });
     await world.submit(makeJob('many', {}, { count: 20 }, 10));

@@ -87,7 +87,7 @@ const shuffled = history.chain(({ said, last, held }) =>
 );
 
 describe('HostView', () => {
-  it('I49 merge is commutative and idempotent: any order, with repeats, gives the same view', () => {
+  it('S3.44 I49 merge is commutative and idempotent: any order, with repeats, gives the same view', () => {
     fc.assert(
       fc.property(shuffled, ({ said, order, repeats }) => {
         expect(contentOf(merged([...order, ...repeats]))).toEqual(contentOf(merged(said)));

@@ -211,7 +211,7 @@ function quiet(model: SlotModel, state: ObservedState): Evaluation {
 const policy = { attempts: null, delayMs: 1_000, delayMaxMs: 30_000, onHostLost: true };
 
 describe('what should change for a job', () => {
-  it('I12 no slot ever has two allocations that should run, whatever happens in which order', () => {
+  it('S0.16 I12 no slot ever has two allocations that should run, whatever happens in which order', () => {
     fc.assert(
       fc.property(
         fc.constantFrom<Job['type']>('service', 'batch', 'system'),

@@ -80,7 +80,7 @@ const RESTART = { attempts: 9, windowMs: 1_000, delayMs: 0, on: 'always' } as co
 const BACKOFF = { attempts: null, delayMs: 1_000, delayMaxMs: 8_000, onHostLost: false };
 
 describe('slots', () => {
-  it('a failure is answered by a longer wait each time, on another host, with the next attempt', () => {
+  it('S3.39 a failure is answered by a longer wait each time, on another host, with the next attempt', () => {
     const job = makeJob('batch', { reschedule: BACKOFF });
     const failed = [1, 2, 3].map((attempt) => outcome({ allocation: `a${String(attempt)}`, attempt }));
     const { fills, nextAtMs } = evaluate(view(job, { outcomes: failed, nowMs: 1_000 }));
@@ -148,7 +148,7 @@ describe('slots', () => {
     expect(evaluate(view(job, { live: [running(broken), again, ...others] })).stops).toEqual([]);
   });
 
-  it('S1.6 a user stop keeps the record where scale-down removes it', () => {
+  it('S1.35 S1.6 a user stop keeps the record where scale-down removes it', () => {
     const job = makeJob('service', { count: 1 });
     const record = { job, version: 1, desired: 'stop', submittedAtMs: 0 } as const;
     const { stops } = evaluate(view(job, { record, live: [running(allocation('a1'))] }));
@@ -177,6 +177,39 @@ describe('slots', () => {
       evicted.slice(0, 15).map((one) => one.allocation),
     );
   });
+
+  it('S1.31 a slot of an old version that fits nowhere takes the new spec at once, and waits anew', () => {
+    const before = makeJob('service', { count: 1, constraints: [] });
+    const after = makeJob('service', { count: 1, labels: { new: 'yes' } } as Partial<Group>);
+    const record = { job: after, version: 2, desired: 'run', submittedAtMs: 9_000 } as const;
+    const todo = evaluate(view(after, { record, versions: new Map([[1, before]]) }));
+    expect(todo.stops).toEqual([]);
+    expect(todo.fills).toMatchObject([{ index: 0, attempt: 1, notBeforeMs: 0 }]);
+  });
+
+  it.each([
+    { restart: 'always', lost: true },
+    { restart: 'always', lost: false },
+    { restart: 'never', lost: true },
+    { restart: 'never', lost: false },
+  ] as const)(
+    'S0.17 restart $restart with onHostLost $lost: what a host does and what is moved are apart',
+    (pair) => {
+      const restart = { ...RESTART, on: pair.restart };
+      const job = makeJob('service', {
+        count: 1,
+        restart,
+        reschedule: { ...BACKOFF, onHostLost: pair.lost },
+      });
+      const live = [running(allocation('a1'))];
+      const lost = { state: 'lost', drainDeadlineMs: null } as const;
+      const moved = evaluate(view(job, { live, hostCondition: () => lost }));
+      expect(moved.stops.map(({ cause }) => cause)).toEqual(pair.lost ? [CAUSES.hostLost] : []);
+      // What its host has ended for good is tried elsewhere, whatever would be done if the host were lost.
+      const failed = evaluate(view(job, { outcomes: [outcome()] }));
+      expect(failed.fills).toMatchObject([{ index: 0, attempt: 2 }]);
+    },
+  );
 
   it('a new version that changes only the count restarts nothing', () => {
     const before = makeJob('service', { count: 1 });
@@ -260,7 +293,7 @@ describe('slots', () => {
     expect(idsOf(todo({ h1: 'a', h2: 'b', h3: 'c' }, { distinct: ['zone'] }))).toEqual([]);
   });
 
-  it('I14 a job that stops when it is cut off gets its next allocation only when the one before is surely gone', () => {
+  it('S3.32 I14 a job that stops when it is cut off gets its next allocation only when the one before is surely gone', () => {
     const graceMs = 5_000;
     const slow = { stop: { signal: 'SIGTERM', graceMs } } as Task;
     const job = makeJob('service', { count: 1, stopAfterDisconnectMs: 60_000, tasks: { slow } });

@@ -95,13 +95,13 @@ function wanting(id: string, job: string, addresses: number): Allocation {
   return someStart({ allocation: { id, job, resources } }).allocation;
 }
 
-function lentOn(world: HostWorld): Leases {
+function lentOn(world: HostWorld, restMs = REST_MS): Leases {
   const portRange = () => ({ first: 20_000, last: 20_003 });
-  return new Leases(world.ports, { addresses: POOL, restMs: REST_MS, users: null, ids: null, portRange });
+  return new Leases(world.ports, { addresses: POOL, restMs, users: null, ids: null, portRange });
 }
 
 describe('addresses of a host', () => {
-  it('S1.2 S1.3 I45 a pool of three under churn never has two holders, and lends what was freed first, over any agent kills', async () => {
+  it('S0.33 S1.2 S1.3 I45 a pool of three under churn never has two holders, and lends what was freed first, over any agent kills', async () => {
     const steps = fc.array(
       fc.oneof(
         fc.record({
@@ -148,6 +148,36 @@ describe('addresses of a host', () => {
         }
         const held = [...holders].flatMap(([id, had]) => had.map((address) => [address, id] as const));
         expect(await lent.addresses.all()).toEqual(new Map(held));
+      }),
+    );
+  });
+
+  it('S1.5 without any rest, what is still held is lent to nobody else, over any agent kills', async () => {
+    const names = ['a', 'b', 'c', 'd'];
+    const steps = fc.array(
+      fc.record({ kind: fc.constantFrom('lend', 'free', 'kill'), id: fc.constantFrom(...names) }),
+      { maxLength: 40 },
+    );
+    await fc.assert(
+      fc.asyncProperty(steps, async (all) => {
+        const world = new HostWorld();
+        let lent = lentOn(world, 0);
+        const holders = new Map<string, readonly string[]>();
+        for (const { kind, id } of all) {
+          if (kind === 'kill') {
+            lent = lentOn(world, 0);
+            await lent.open();
+          } else if (kind === 'free') {
+            await lent.release(wanting(id, id, 0), { addresses: holders.get(id) ?? [] });
+            holders.delete(id);
+          } else if (!holders.has(id)) {
+            const got = await lent.lease(wanting(id, id, 1));
+            if ('why' in got) expect(holders.size).toBe(POOL.length);
+            else holders.set(id, got.addresses ?? []);
+          }
+          const held = [...holders.values()].flat();
+          expect(new Set(held).size).toBe(held.length);
+        }
       }),
     );
   });

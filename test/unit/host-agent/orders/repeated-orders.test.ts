@@ -180,7 +180,7 @@ describe('orders to start', () => {
     expect(await answer(world, order)).toBe('stopped');
   });
 
-  it('only a released allocation is removed; removing it again, or what was never there, is no error', async () => {
+  it('S1.10 S1.32 only a released allocation is removed; removing it again, or what was never there, is no error', async () => {
     const world = await host(false);
     const order = someStart();
     const { id } = order.allocation;
@@ -190,6 +190,8 @@ describe('orders to start', () => {
     });
     await world.agent.stop(id, someStop());
     await world.until(id, (report) => report.released);
+    // A stop keeps what it left on the host.
+    expect(await world.disk.list('allocations')).toEqual([id]);
     await world.agent.remove(id);
     await world.agent.remove(id);
     expect(world.agent.listing().allocations).toEqual([]);

@@ -51,7 +51,7 @@ describe('jobs through a monitor', () => {
     expect(answer).toMatchObject({ status: 400, body: { code: 'bad-job', path: 'count' } });
   });
 
-  it('S1.10 what a scheduler stops has not failed; what ends by itself has', async () => {
+  it('what a scheduler stops has not failed; what ends by itself has', async () => {
     const host = await world.host('h1');
     const { monitor, address } = await world.monitor();
     await world.call('POST', `${address}/v1/jobs`, { ...FILE, count: 2 });

@@ -37,7 +37,7 @@ async function pass(seconds: number, hosts: readonly ReportingHost[]): Promise<v
 const OWNERLESS_S = REAPER_LIMITS.ownerlessMs / 1_000 + 5;
 
 describe('reaper', () => {
-  it('S1.16 S1.1 a deleted job without an owner: its allocation is stopped, and released only when the host says so', async () => {
+  it('S1.27 S1.16 S1.1 a deleted job without an owner: its allocation is stopped, and released only when the host says so', async () => {
     const host = await world.host('h1');
     const { monitor } = await world.monitor();
     await world.place(allocationOf('h1', 'a1'));

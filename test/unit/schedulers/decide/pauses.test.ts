@@ -18,7 +18,7 @@ async function whyOf(job: string, namespace = 'default'): Promise<string> {
   return why?.summary ?? '';
 }
 
-it('S3.59 S3.20 placement paused for a namespace or a job holds only its own, says why, and goes on at its end', async () => {
+it('S0.23 S3.59 S3.20 placement paused for a namespace or a job holds only its own, says why, and goes on at its end', async () => {
   await world.host('h1', 4_000);
   await world.scheduler({ id: 'batch-1' });
   await pause({ namespace: 'default', job: 'held' });

@@ -164,7 +164,7 @@ describe('I55 what is reserved, and what runs', () => {
     expect(broken()).toEqual(['I55']);
   });
 
-  it('I55 an allocation that should be gone, with its task', () => {
+  it('S1.9 I55 an allocation that should be gone, with its task', () => {
     run.launch(one, job);
     run.mark(one, 'stop');
     run.quiet();

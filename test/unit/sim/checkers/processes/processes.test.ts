@@ -66,7 +66,7 @@ describe('I16 I26 I30 signals', () => {
     expect(run.broken(quick)).toEqual([]);
   });
 
-  it('I16 a task that is stopped without an order', () => {
+  it('S3.30 I16 a task that is stopped without an order', () => {
     run.signal('host-1', run.launch(one, job));
     expect(run.broken(quick)).toEqual(['I16']);
   });
@@ -143,7 +143,7 @@ describe('I16 I26 I30 signals', () => {
   });
 });
 
-describe('I14 I15 two of one slot', () => {
+describe('S0.15 I14 I15 two of one slot', () => {
   const other = (): Allocation => run.allocation(job, { host: 'host-2', attempt: 2 });
 
   it('I14 a replacement beside a task on a host that was never lost', () => {
@@ -153,7 +153,7 @@ describe('I14 I15 two of one slot', () => {
     expect(run.broken(quick)).toEqual(['I14']);
   });
 
-  it('lets a replacement run beside a task on a lost host, until soon after its return', () => {
+  it('S3.32 lets a replacement run beside a task on a lost host, until soon after its return', () => {
     const started = run.launch(one, job);
     run.verdict('host-1', 'lost', 1);
     run.mark(one, 'stop');
