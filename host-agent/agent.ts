@@ -162,11 +162,12 @@ export class HostAgent {
         shim = null,
         filters = false,
         gpuNodes = [],
+        volumes = new Map(),
       } = settings;
       const folderDigest = crypto.digest(stateId);
       const { taskUids: users = ownRange(folderDigest), taskIds: ids = ownIds(folderDigest) } = settings;
       const firsts = { uid: users.first, ids: { first: ids.first, count: IDS_EACH } };
-      const own = { shim, ...firsts, filters, gpuNodes, ...(ociRuntimes && { ociRuntimes }) };
+      const own = { shim, ...firsts, filters, gpuNodes, volumes, ...(ociRuntimes && { ociRuntimes }) };
       const { openSecret = null } = crypto;
       const options = { owner, cgroupParent, artifactBytesMax, openSecret, ...own };
       const tools = await TaskTools.open(plain, options);
@@ -304,6 +305,20 @@ export class HostAgent {
   listing(): HostListing {
     const { incarnation, seq } = this.feed;
     return { host: this.#host.id, incarnation, seq, allocations: this.feed.reports() };
+  }
+
+  /** The allocation here that has the data of a volume; null: none. */
+  holderOf(namespace: string, claim: string, data: string): string | null {
+    const has = ({ allocation, isReleased }: AllocationRun): boolean =>
+      !isReleased &&
+      allocation.namespace === namespace &&
+      allocation.volumes?.some((use) => use.claim === claim && use.id === data) === true;
+    return this.#context.table.all().find(has)?.id ?? null;
+  }
+
+  /** Deletes the data of a volume. @returns false: there was none */
+  deleteVolume(namespace: string, claim: string, data: string): Promise<boolean> {
+    return this.#context.ports.tools.deleteVolume(namespace, claim, data);
   }
 
   /** Calls `listener` when the allocation's report changes. @returns ends it */

@@ -26,6 +26,7 @@ import { ticketVerifier } from '../src/adapters/tickets/tickets.ts';
 import type { Allowance } from '../src/core/host/allowances.ts';
 import type { PortRange } from '../src/core/host/host.ts';
 import { cellKeys } from '../src/core/cell/keys.ts';
+import { VOLUME_WHOLE, volumeScalar } from '../src/core/cell/volume.ts';
 import type { Resources } from '../src/core/cell/resources.ts';
 import { ADDRESSES, shortOf } from '../src/core/cell/resources.ts';
 import type { CellStore, StoreError } from '../src/ports/cell-store.ts';
@@ -41,6 +42,7 @@ import { HostAgent } from './agent.ts';
 import { AGENT_SETTINGS, ALIVE_TTL_MS, PORT_RANGE, reservedOf } from './defaults.ts';
 import type { AgentSettings } from './agent-context.ts';
 import type { OciRuntimeName } from './drivers/oci-runtime.ts';
+import type { AnnouncedVolume } from './drivers/task-volumes.ts';
 import { makeShimGroups } from './limits/shim-groups.ts';
 import type { UserRange } from './leases/task-users.ts';
 import type { AgentPorts } from './ports.ts';
@@ -109,6 +111,8 @@ export interface AgentOptions {
   readonly taskIds?: UserRange;
   /** What tasks may ask beyond being strangers here. Default: what all hosts allow. */
   readonly allow?: readonly Allowance[];
+  /** Folders of this machine to announce as volumes, by name. Default: none. */
+  readonly volumes?: ReadonlyMap<string, AnnouncedVolume>;
   readonly settings?: Partial<AgentSettings>;
   readonly rounds?: Partial<PeriodicTaskOptions>;
   /** Instead of etcd. */
@@ -343,11 +347,13 @@ export function delegationChecks(reach: Reach | undefined): Pick<HostRoutesOptio
 /** @param found attributes that nobody wrote */
 async function factsOf(options: AgentOptions, found: Readonly<Record<string, string>>): Promise<HostFacts> {
   const amounts: Resources = { ...(await machineCapacity(options.stateFolder)), ...options.capacity };
-  const { addresses = [] } = options;
+  const { addresses = [], volumes = new Map<string, AnnouncedVolume>() } = options;
+  const own = {
+    ...(addresses.length === 0 ? {} : { [ADDRESSES]: addresses.length }),
+    ...Object.fromEntries([...volumes.keys()].map((name) => [volumeScalar(name), VOLUME_WHOLE])),
+  };
   const capacity: Resources =
-    addresses.length === 0
-      ? amounts
-      : { ...amounts, scalars: { ...amounts.scalars, [ADDRESSES]: addresses.length } };
+    Object.keys(own).length === 0 ? amounts : { ...amounts, scalars: { ...amounts.scalars, ...own } };
   const reserved: Resources = { ...reservedOf(capacity), ...options.reserved };
   const short = shortOf(reserved, capacity);
   if (short !== null)
@@ -388,6 +394,7 @@ function settingsOf(options: AgentOptions, shim: string | null, dns: string | nu
     ...(taskIds === undefined ? {} : { taskIds }),
     ...(allow === undefined ? {} : { allow }),
     ...(shim === null ? {} : { shim }),
+    ...(options.volumes === undefined ? {} : { volumes: options.volumes }),
     ...options.settings,
   };
 }

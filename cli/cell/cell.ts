@@ -3,7 +3,7 @@
  *
  * - `hosts.ts` lists the hosts; `host-eligibility.ts` drains, cordons and readies one;
  *   `cli/join` has how one comes, `cli/bootstrap` how all of it begins.
- * - `quota.ts` and `shared.ts` show and set what namespaces may use, and what hosts share.
+ * - `quota.ts` and `shared.ts` show and set what namespaces may use, and what hosts share; `volume.ts` where data lies.
  * - `schedulers.ts` compares the schedulers; `events.ts` prints what happens.
  * - `pause.ts` pauses placement, eviction, updates or restarts, and has them go on.
  * - `cell-status.ts` is `moorage status` without a job.
@@ -53,6 +53,7 @@ export function addCellVerbs(program: Command, { run }: ProgramInput): void {
   );
   addQuotaVerbs(program, run);
   addSharedVerbs(program, run);
+  addVolumeVerbs(program, run);
   const host = program
     .command('host')
     .description('one host: invite, invitations, uninvite, join; drain, cordon, ready, lost, remove');
@@ -183,4 +184,28 @@ function addSharedVerbs(program: Command, run: Runner): void {
   cellVerb(shared, 'rm <name>', 'give nothing more of it').action((name: string, options: GlobalOptions) =>
     run(options, async (context) => (await import('./shared.ts')).removeShared(context, name)),
   );
+}
+
+/** Verbs about data that outlives allocations. */
+function addVolumeVerbs(program: Command, run: Runner): void {
+  const volume = program.command('volume').description('data of jobs: list, status, delete');
+  cellVerb(volume, 'list', 'volumes, the hosts of their data, and who has them')
+    .alias('ls')
+    .option('-A, --all-namespaces', 'of every namespace that you see')
+    .action((options: GlobalOptions & { readonly allNamespaces?: boolean }) =>
+      run(options, async (context) =>
+        (await import('./volume.ts')).listVolumes(context, options.allNamespaces === true),
+      ),
+    );
+  cellVerb(volume, 'status <name>', 'one volume, with who has it').action(
+    (name: string, options: GlobalOptions) =>
+      run(options, async (context) => (await import('./volume.ts')).volumeStatus(context, name)),
+  );
+  cellVerb(volume, 'delete <name>', 'delete the data of a volume that nothing uses, for good')
+    .option('--lost', 'give up data on a host that does not answer')
+    .action((name: string, options: GlobalOptions & { readonly lost?: boolean }) =>
+      run(options, async (context) =>
+        (await import('./volume.ts')).deleteVolume(context, name, options.lost === true),
+      ),
+    );
 }

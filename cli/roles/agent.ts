@@ -44,6 +44,7 @@ export interface AgentFlags extends RoleFlags, AmountFlags {
   readonly dns?: string;
   readonly namesKept?: string;
   readonly attribute: readonly string[];
+  readonly volume: readonly string[];
   readonly beat?: string;
   readonly cgroupParent?: string;
   readonly ociRuntime?: string;
@@ -78,6 +79,7 @@ export async function serveAgent(context: Context, written: AgentFlags): Promise
       : { rounds: { beatMs: readAmount('--beat', flags.beat, readDuration, 'agent') } }),
     ...readGpus(flags.gpuModel),
     attributes: readAttributes(flags.attribute),
+    ...(flags.volume.length === 0 ? {} : { volumes: readVolumes(flags.volume) }),
     ...(flags.ports === undefined ? {} : { portRange: readPorts(flags.ports) }),
     ...(flags.addresses === undefined ? {} : { addresses: readAddresses(flags.addresses) }),
     ...(flags.dns === undefined ? {} : { dns: readDns(flags.dns) }),
@@ -183,6 +185,20 @@ function readIds(text: string): UserRange {
   throw usageError(
     `--task-ids ${text}: an allocation gets ${String(IDS_EACH)} of them, and these are ${String(range.count)}`,
     '--task-ids 2200000000-2208388607',
+  );
+}
+
+/** `ssd=/mnt/ssd`, `seed=/srv/seed,ro`. */
+function readVolumes(texts: readonly string[]): NonNullable<AgentOptions['volumes']> {
+  return new Map(
+    texts.map((text) => {
+      const [, name = '', path = '', ro] = /^([^=]+)=(\/[^,]*)(,ro)?$/.exec(text) ?? [];
+      if (isId(name)) return [name, { path: resolve(path), readOnly: ro !== undefined }];
+      throw usageError(
+        `--volume ${text}: write NAME=FOLDER, or NAME=FOLDER,ro, with the folder's whole path`,
+        'moorage agent --volume ssd=/mnt/ssd',
+      );
+    }),
   );
 }
 

@@ -64,6 +64,12 @@ export function addRoleVerbs(program: Command, { run }: ProgramInput): void {
       'names are told for so long after the last word of a monitor, then not at all (default: 1h)',
     )
     .option('--attribute <name=value>', 'for constraints, such as zone=a; may be repeated', collect, [])
+    .option(
+      '--volume <name=path>',
+      'a folder to announce as a volume, with ,ro for reading only; may be repeated',
+      collect,
+      [],
+    )
     .option('--beat <time>', 'how often it says that it is there; monitors expect one in 3 s (default: 1s)')
     .option('--artifact-source <prefix>', 'artifacts come from there only; may be repeated', collect, [])
     .option('--cgroup-parent <group>', 'makes the control groups of tasks under this one')

@@ -3,6 +3,7 @@
  * `periodic-tasks.ts` runs what an agent does at intervals.
  */
 import { isId } from '../../src/core/cell/ids.ts';
+import { isClaimName } from '../../src/core/cell/volume.ts';
 import type { Right } from '../../src/core/access/access.ts';
 import type { DelegatedAct } from '../../src/core/access/delegation.ts';
 import type { ChannelRoute, Route, RouteReply, RouteRequest } from '../../src/ports/http.ts';
@@ -73,6 +74,7 @@ export function hostRoutes(options: HostRoutesOptions): readonly Route[] {
     route('GET', '/v1/allocations/:id/exec/:command', 'relay', relayed('command', command)),
     route('POST', '/v1/allocations/:id/signal', 'relay', relayed('signal', signal)),
     route('GET', '/v1/reports', 'reports', reports),
+    route('DELETE', '/v1/volumes/:namespace/:claim/:data', 'relay', deleteVolume),
     route('GET', '/v1/usage', 'reports', async ({ agent }) => ok(await agent.usage())),
     ...processRoutes(options),
   ];
@@ -152,6 +154,18 @@ async function start({ agent }: Served, request: RouteRequest): Promise<RouteRep
     throw refusal('bad-request', 'the address and the body name different allocations');
   checkStarts(request.peer, order.allocation);
   return ok({ report: await agent.start(order) });
+}
+
+/** Data of a volume, for good: who asks has seen to it that nothing is placed with it any more. */
+async function deleteVolume({ agent }: Served, { params }: RouteRequest): Promise<RouteReply> {
+  const { namespace = '', claim = '', data = '' } = params;
+  if (!isId(namespace) || !isClaimName(claim) || !isId(data))
+    throw new ProblemError({ status: 400, code: 'bad-request', detail: 'that is no volume' });
+  const holder = agent.holderOf(namespace, claim, data);
+  if (holder !== null)
+    throw new ProblemError({ status: 409, code: 'volume-in-use', detail: `allocation ${holder} has it` });
+  await agent.deleteVolume(namespace, claim, data);
+  return { status: 204 };
 }
 
 function checkRelay(

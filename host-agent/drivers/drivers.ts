@@ -1,12 +1,12 @@
 /**
  * What a task needs on the machine before it starts. For each attempt the tools below make its control groups
  * (`task-limits.ts`, `../limits/`), fetch and unpack its files (`task-files.ts`, `artifact-cache.ts`, `unpacked.ts`,
- * `derived-folders.ts`), bring its secrets (`task-secrets.ts`), and let the driver of its kind prepare the launch. `task-driver.ts` is what a driver must do:
+ * `derived-folders.ts`), bring its secrets (`task-secrets.ts`) and its volumes (`task-volumes.ts`), and let the driver of its kind prepare the launch. `task-driver.ts` is what a driver must do:
  *
  * - `exec.ts`: a plain process; `isolation.ts` makes it a stranger on its host
- * - `sandbox.ts`: bubblewrap around it, `proc-masks.ts` what of /proc it covers; `toolbox.ts` finds the programs of the host
+ * - `sandbox.ts`: bubblewrap around it; `toolbox.ts` finds the programs of the host
  * - `oci.ts`: a container of an unpacked image (`images.ts`), by crun or runc (`oci-runtime.ts`); `oci-bundle.ts` writes the
- *   bundle, `oci-config.ts` its configuration, `denied-calls.ts` the system calls that it refuses
+ *   bundle, `oci-config.ts` its configuration, `denied-calls.ts` the system calls that it refuses, and what of /proc it covers
  * - `user-namespaces.ts`: in either of these a task may begin as root of a user namespace, and change its user
  */
 import { KEEPS_SECRETS } from '../../src/core/host/attributes.ts';
@@ -36,6 +36,8 @@ import { TaskFiles } from './task-files.ts';
 import { TaskSecrets } from './task-secrets.ts';
 import { devicesOf, inGroups, limitsOf } from './task-limits.ts';
 import { unpackedFiles } from './unpacked.ts';
+import type { AnnouncedVolume } from './task-volumes.ts';
+import { TaskVolumes } from './task-volumes.ts';
 import { takeBackFiles } from './user-namespaces.ts';
 
 /** The world as a task of this host sees it. */
@@ -71,6 +73,8 @@ export interface ToolsOptions {
   readonly filters: boolean;
   /** Opens what is sealed to the hosts; null: this host has not got their key. */
   readonly openSecret: OpenSecret | null;
+  /** Folders of the operator's, by the names under which they are announced. */
+  readonly volumes: ReadonlyMap<string, AnnouncedVolume>;
 }
 
 const LOOK_MS = 10_000;
@@ -88,6 +92,7 @@ interface Parts extends Pick<AgentPorts, 'commands' | 'disk'> {
   readonly cache: ArtifactCache | null;
   readonly files: TaskFiles | null;
   readonly secrets: TaskSecrets | null;
+  readonly volumes: TaskVolumes | null;
   readonly gpuNodes: ToolsOptions['gpuNodes'];
 }
 
@@ -121,7 +126,11 @@ export class TaskTools {
     const found: FoundDrivers = { drivers: new Map(), missing: new Map() };
     const isolation = await tryIsolation(ports, options.shim, options);
     const secrets = openSecrets(ports, options.openSecret, isolation);
-    const files = await openDrivers({ ports, cache, options, isolation, secrets }, found);
+    const volumes =
+      ports.commands === undefined
+        ? null
+        : new TaskVolumes({ commands: ports.commands, disk, announced: options.volumes });
+    const files = await openDrivers({ ports, cache, options, isolation, secrets, volumes }, found);
     for (const [driver, why] of found.missing)
       log.info({ driver, why }, 'tasks of a driver cannot be run here');
     if (cgroups !== undefined && limits.enforced.devices === 'none')
@@ -137,10 +146,11 @@ export class TaskTools {
       Object.assign(attributes, isolationAttributes(isolation));
     }
     if (secrets !== null) attributes[KEEPS_SECRETS] = 'memory';
+    Object.assign(attributes, volumes?.attributes);
     const { commands } = ports;
     return new TaskTools(
       {
-        ...{ isolation, limits, found, cache, files, secrets, gpuNodes, disk },
+        ...{ isolation, limits, found, cache, files, secrets, volumes, gpuNodes, disk },
         ...(commands === undefined ? {} : { commands }),
       },
       attributes,
@@ -221,6 +231,11 @@ export class TaskTools {
     return commands === undefined || takeBackFiles({ commands, disk }, allocation, uid);
   }
 
+  /** Deletes data of a volume for good. @returns false: there was none */
+  async deleteVolume(namespace: string, claim: string, id: string): Promise<boolean> {
+    return (await this.#parts.volumes?.delete(namespace, claim, id)) ?? false;
+  }
+
   /** Attempts of which something is left on this machine, whether they are known or not. */
   async scan(): Promise<readonly string[]> {
     const drivers = [...this.#parts.found.drivers.values()];
@@ -252,6 +267,7 @@ interface Opening {
   readonly options: ToolsOptions;
   readonly isolation: Isolation;
   readonly secrets: TaskSecrets | null;
+  readonly volumes: TaskVolumes | null;
 }
 
 /** @returns null: a task could read those of another here, or this host has not got the key */
@@ -267,12 +283,12 @@ function openSecrets(
 
 /** Those that work on this machine, into `found`. @returns what brings the files of their tasks */
 async function openDrivers(
-  { ports, cache, options, isolation, secrets }: Opening,
+  { ports, cache, options, isolation, secrets, volumes }: Opening,
   found: FoundDrivers,
 ): Promise<TaskFiles | null> {
   const { cgroups, commands, disk } = ports;
   if (commands === undefined || cache === null) {
-    found.drivers.set('exec', execDriver({ commands, disk, files: null, isolation, secrets }));
+    found.drivers.set('exec', execDriver({ commands, disk, files: null, isolation, secrets, volumes }));
     return null;
   }
   const mounts = (await cgroups?.mounts()) ?? [];
@@ -286,13 +302,16 @@ async function openDrivers(
   const owners = typeof runtime !== 'string' && runtime.rootless === null;
   const images = new Images(commands, disk, cache, owners);
   const files = new TaskFiles(disk, cache, unpackedFiles(commands, disk, cache), images);
-  found.drivers.set('exec', execDriver({ commands, disk, files, isolation, secrets }));
+  found.drivers.set('exec', execDriver({ commands, disk, files, isolation, secrets, volumes }));
   const { uid, filters } = options;
-  const sandbox = await openSandbox({ commands, disk, files, isolation, secrets, uid, filters });
+  const sandbox = await openSandbox({ commands, disk, files, isolation, secrets, volumes, uid, filters });
   if (typeof sandbox === 'string') found.missing.set('sandbox', sandbox);
   else found.drivers.set('sandbox', sandbox);
   if (typeof runtime === 'string') found.missing.set('oci', runtime);
   else
-    found.drivers.set('oci', new OciDriver({ commands, disk, files, images, runtime, secrets, isolation }));
+    found.drivers.set(
+      'oci',
+      new OciDriver({ commands, disk, files, images, runtime, secrets, volumes, isolation }),
+    );
   return files;
 }

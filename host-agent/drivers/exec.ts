@@ -6,6 +6,8 @@ import type { AttemptOrder, TaskDriver } from './task-driver.ts';
 import { PrepareError } from './task-driver.ts';
 import type { TaskSecrets } from './task-secrets.ts';
 import { SECRETS_ENV, secretsFor } from './task-secrets.ts';
+import type { ShownVolume, TaskVolumes } from './task-volumes.ts';
+import { volumeEnv, volumesFor } from './task-volumes.ts';
 import type { TaskFiles } from './task-files.ts';
 import { artifactEnv } from './task-files.ts';
 
@@ -18,6 +20,8 @@ export interface ExecParts {
   readonly isolation: Isolation;
   /** null: this host keeps none. */
   readonly secrets: TaskSecrets | null;
+  /** null: this host keeps none. */
+  readonly volumes: TaskVolumes | null;
 }
 
 /**
@@ -31,13 +35,30 @@ export function execDriver(parts: ExecParts): TaskDriver {
     async prepare(order, launch) {
       const folder = `allocations/${order.allocation.id}`;
       const secrets = await secretsFor(parts.secrets, order, order.uid);
-      const plain = secrets === null ? launch : { ...launch, env: { ...launch.env, [SECRETS_ENV]: secrets } };
-      const shown = secrets === null ? {} : { show: [{ from: secrets, to: secrets }] };
-      const stranger = { ...asStranger(plain, order, disk.absolute(folder), isolation), ...shown };
-      if (Object.keys(order.task.artifacts ?? {}).length === 0) return stranger;
+      const volumes = await volumesFor(parts.volumes, order, order.uid);
+      const stranger = asStranger(launch, order, disk.absolute(folder), isolation);
+      const isApart = stranger.apart === true;
+      if (volumes.length > 0 && stranger.user !== undefined && !isApart)
+        throw new PrepareError('this host cannot show it a volume: its tasks have no view of their own');
+      const placeOf = ({ name, from }: ShownVolume): string =>
+        isApart ? disk.absolute(`${folder}/volumes/${name}`) : from;
+      const show = [
+        ...(secrets === null ? [] : [{ from: secrets, to: secrets }]),
+        ...(isApart ? volumes.map((one) => ({ from: one.from, to: placeOf(one) })) : []),
+      ];
+      const shown = {
+        ...stranger,
+        env: {
+          ...launch.env,
+          ...(secrets === null ? {} : { [SECRETS_ENV]: secrets }),
+          ...volumeEnv(volumes, placeOf),
+        },
+        ...(show.length === 0 ? {} : { show }),
+      };
+      if (Object.keys(order.task.artifacts ?? {}).length === 0) return shown;
       await copyArtifacts(parts, order, `${folder}/artifacts`);
       const env = artifactEnv(order.task, disk.absolute(`${folder}/artifacts`));
-      return { ...stranger, env: { ...stranger.env, ...env } };
+      return { ...shown, env: { ...shown.env, ...env } };
     },
     cleanup: async () => true,
     scan: async () => [],

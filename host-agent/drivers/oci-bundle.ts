@@ -6,6 +6,8 @@ import { bind, mountOf } from './oci-config.ts';
 import type { AttemptOrder } from './task-driver.ts';
 import { artifactEnv, ARTIFACTS } from './task-files.ts';
 import { SECRETS, SECRETS_ENV } from './task-secrets.ts';
+import type { ShownVolume } from './task-volumes.ts';
+import { volumeEnv } from './task-volumes.ts';
 
 export interface BundlePlaces {
   /** Absolute paths on the host. */
@@ -18,6 +20,7 @@ export interface BundlePlaces {
   readonly ids: Container['ids'];
   /** Absolute path of its secrets' folder; null: it has none. */
   readonly secrets: string | null;
+  readonly volumes: readonly ShownVolume[];
   pathOf(artifact: Artifact): string;
 }
 
@@ -38,6 +41,7 @@ export function containerOf(order: AttemptOrder, launch: ShimLaunch, places: Bun
       ...taskEnv(order, launch),
       ...artifactEnv(task, ARTIFACTS),
       ...(places.secrets === null ? {} : { [SECRETS_ENV]: SECRETS }),
+      ...volumeEnv(places.volumes, ({ at }) => at),
       HOME: WORK,
     },
     cwd: facts.workingFolder,
@@ -62,6 +66,7 @@ function ownMounts({ task }: AttemptOrder, places: BundlePlaces): readonly objec
   const artifacts = Object.entries(task.artifacts ?? {});
   return [
     bind(places.work, WORK, 'rw'),
+    ...places.volumes.map(({ from, at, access }) => bind(from, at, access)),
     ...(places.secrets === null ? [] : [bind(places.secrets, SECRETS, 'ro')]),
     ...(artifacts.length === 0
       ? []

@@ -1,7 +1,6 @@
 import type { IdRange } from '../../src/core/host/shim.ts';
 import type { DeviceNode } from '../limits/limits.ts';
-import { DENIED_CALLS, seccompOf } from './denied-calls.ts';
-import { MASKED_PATHS, READ_ONLY_PATHS } from './proc-masks.ts';
+import { DENIED_CALLS, MASKED_PATHS, READ_ONLY_PATHS, seccompOf } from './denied-calls.ts';
 import { ROOT_CAPABILITIES } from './user-namespaces.ts';
 
 /** What one container is to be; paths are absolute ones of the host. */

@@ -17,6 +17,8 @@ import { PrepareError } from './task-driver.ts';
 import type { TaskFiles } from './task-files.ts';
 import type { TaskSecrets } from './task-secrets.ts';
 import { secretsFor } from './task-secrets.ts';
+import type { ShownVolume, TaskVolumes } from './task-volumes.ts';
+import { volumesFor } from './task-volumes.ts';
 import { idsOfContainer } from './user-namespaces.ts';
 
 const DELETE_MS = 30_000;
@@ -34,6 +36,8 @@ export interface OciParts {
   readonly runtime: OciRuntime;
   /** null: this host keeps none. */
   readonly secrets: TaskSecrets | null;
+  /** null: this host keeps none. */
+  readonly volumes: TaskVolumes | null;
   readonly isolation: Isolation;
 }
 
@@ -65,9 +69,11 @@ export class OciDriver implements TaskDriver {
     const folder = disk.absolute(`allocations/${order.allocation.id}`);
     const inside = order.task.user === 'root' ? 0 : facts.uid;
     const secrets = await secretsFor(this.#parts.secrets, order, (ids?.first ?? 0) + inside);
+    const owner = this.#parts.runtime.rootless === null ? (ids?.first ?? 0) + inside : undefined;
+    const volumes = await volumesFor(this.#parts.volumes, order, owner);
     const container = containerOf(order, launch, {
       root: ids === null ? images.rootOf(image.sha256) : `${folder}/${ROOT}`,
-      ...{ facts, secrets, ids, work },
+      ...{ facts, secrets, volumes, ids, work },
       pathOf: (artifact) => files.pathOf(artifact),
       // The shim puts crun into the task's groups, and what it makes stays there; runc insists on groups of its own.
       cgroupsPath: runtime.name === 'runc' ? (order.group ?? null) : null,
@@ -81,7 +87,7 @@ export class OciDriver implements TaskDriver {
     const { PATH = '', MOORAGE_ATTEMPT = '' } = launch.env;
     return {
       ...launch,
-      ...(ids === null ? {} : await this.#rootOf(order, ids, folder, secrets)),
+      ...(ids === null ? {} : await this.#rootOf(order, ids, folder, { secrets, volumes })),
       env: { PATH, MOORAGE_ATTEMPT },
       command: runtime.order('create', '--bundle', disk.absolute(bundle), '--pid-file', pidFile, attempt),
       adopt: { pidFile, start: runtime.order('start', attempt) },
@@ -97,7 +103,7 @@ export class OciDriver implements TaskDriver {
     { attempt, task, allocation }: AttemptOrder,
     ids: IdRange,
     folder: string,
-    secrets: string | null,
+    { secrets, volumes }: { readonly secrets: string | null; readonly volumes: readonly ShownVolume[] },
   ): Promise<Partial<ShimLaunch>> {
     const { disk, images, files } = this.#parts;
     const layer = `allocations/${allocation.id}/layers/${attempt}`;
@@ -107,6 +113,7 @@ export class OciDriver implements TaskDriver {
       ...[`${BUNDLES}/${attempt}`, CONTAINERS].map((path) => disk.absolute(path)),
       ...Object.values(task.artifacts ?? {}).map((artifact) => files.pathOf(artifact)),
       ...(secrets === null ? [] : [secrets]),
+      ...volumes.map(({ from }) => from),
     ];
     const { sha256 = '' } = task.image ?? {};
     return {

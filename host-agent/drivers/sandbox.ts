@@ -3,14 +3,15 @@ import type { IdRange } from '../../src/core/host/shim.ts';
 import type { Commands } from '../../src/ports/commands.ts';
 import type { Disk } from '../../src/ports/disk.ts';
 import type { ShimLaunch } from '../../src/wire/host-files/attempt-files.ts';
-import { DENIED_CALLS } from './denied-calls.ts';
+import { DENIED_CALLS, MASKED_PATHS, READ_ONLY_PATHS } from './denied-calls.ts';
 import type { Isolation } from './isolation.ts';
 import { asStranger } from './isolation.ts';
-import { MASKED_PATHS, READ_ONLY_PATHS } from './proc-masks.ts';
 import type { AttemptOrder, TaskDriver } from './task-driver.ts';
 import { PrepareError } from './task-driver.ts';
 import type { TaskSecrets } from './task-secrets.ts';
 import { SECRETS, SECRETS_ENV, secretsFor } from './task-secrets.ts';
+import type { ShownVolume, TaskVolumes } from './task-volumes.ts';
+import { volumeEnv, volumesFor } from './task-volumes.ts';
 import type { TaskFiles } from './task-files.ts';
 import { artifactEnv, ARTIFACTS } from './task-files.ts';
 import { SYSTEM_FOLDERS } from './toolbox.ts';
@@ -59,6 +60,8 @@ export interface SandboxParts {
   readonly isolation: Isolation;
   /** null: this host keeps none. */
   readonly secrets: TaskSecrets | null;
+  /** null: this host keeps none. */
+  readonly volumes: TaskVolumes | null;
   /** One of the host's users for tasks. */
   readonly uid: number;
   /** The shim can make a filter of system calls. */
@@ -88,7 +91,8 @@ export async function openSandbox(parts: SandboxParts): Promise<TaskDriver | str
     prepare: async (order, launch) => {
       const ids = idsFor(order, isolation);
       const secrets = await secretsFor(parts.secrets, order, ids?.first ?? order.uid);
-      return sandboxed(parts, order, launch, { covers, secrets, ids });
+      const volumes = await volumesFor(parts.volumes, order, ids?.first ?? order.uid);
+      return sandboxed(parts, order, launch, { covers, secrets, volumes, ids });
     },
     cleanup: async () => true,
     scan: async () => [],
@@ -115,6 +119,7 @@ interface SandboxPlaces {
   readonly covers: readonly string[];
   /** Absolute path of its secrets' folder; null: it has none. */
   readonly secrets: string | null;
+  readonly volumes: readonly ShownVolume[];
   /** null: it has one user. */
   readonly ids: IdRange | null;
 }
@@ -124,7 +129,7 @@ function sandboxed(
   parts: SandboxParts,
   order: AttemptOrder,
   launch: ShimLaunch,
-  { covers, secrets, ids }: SandboxPlaces,
+  { covers, secrets, volumes, ids }: SandboxPlaces,
 ): ShimLaunch {
   const { task, allocation } = order;
   const network = task.network ?? 'none';
@@ -132,7 +137,10 @@ function sandboxed(
   const stranger =
     ids === null ? asStranger(launch, order, folder, parts.isolation) : asRoot(launch, ids, folder);
   const artifacts = artifactsOf(task, parts.files, stranger.apart === true ? `${folder}/artifacts` : null);
+  const seenOf = ({ name, from }: ShownVolume): string =>
+    stranger.apart === true ? `${folder}/volumes/${name}` : from;
   const show = [
+    ...volumes.map((one) => ({ from: one.from, to: seenOf(one) })),
     ...artifacts.map(({ path, seen }) => ({ from: path, to: seen })),
     ...(secrets === null ? [] : [{ from: secrets, to: secrets }]),
   ];
@@ -149,6 +157,7 @@ function sandboxed(
       ...(order.devices ?? []).flatMap(({ path }) => ['--dev-bind', path, path]),
       ...artifacts.flatMap(({ seen, name }) => ['--ro-bind', seen, `${ARTIFACTS}/${name}`]),
       ...(secrets === null ? [] : ['--ro-bind', secrets, SECRETS]),
+      ...volumes.flatMap((one) => [one.access === 'ro' ? '--ro-bind' : '--bind', seenOf(one), one.at]),
       ...['--bind', `${folder}/work`, WORK, '--remount-ro', '/', '--chdir', WORK],
       ...['--', 'env', `--default-signal=${STOPS}`],
       ...(ids === null ? [] : ['setpriv', `--bounding-set=${BOUND}`, '--']),
@@ -157,6 +166,7 @@ function sandboxed(
     env: {
       ...{ ...launch.env, ...artifactEnv(task, ARTIFACTS), HOME: WORK },
       ...(secrets === null ? {} : { [SECRETS_ENV]: SECRETS }),
+      ...volumeEnv(volumes, ({ at }) => at),
     },
     inner: true,
     inside: { cwd: WORK },

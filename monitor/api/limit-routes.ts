@@ -1,17 +1,22 @@
 import { sees } from '../../src/core/access/access.ts';
+import { isClaimName } from '../../src/core/cell/volume.ts';
+import type { VolumeListAnswer } from '../../src/wire/api/volume-api.ts';
+import { refuse } from '../refusals.ts';
 import type { Allocation } from '../../src/core/cell/allocation.ts';
 import type { Route, RouteReply, RouteRequest } from '../../src/ports/http.ts';
 import { readSharedName, readSharedResource } from '../../src/wire/api/cell-api.ts';
 import type { QuotaListAnswer } from '../../src/wire/api/quota-api.ts';
 import { readNamespace, readQuota } from '../../src/wire/api/quota-api.ts';
 import { listQuotas, removeQuota, setQuota } from '../limits/quotas.ts';
+import { deleteVolume, volumeList } from '../limits/volumes.ts';
 import { removeShared, setShared, sharedStatus } from '../limits/shared-resources.ts';
 import type { MonitorState } from './monitor-state.ts';
-import { caughtUp } from './requests.ts';
+import { caughtUp, idIn } from './requests.ts';
+import { checkSubmits } from './sight.ts';
 
 /** What there is of what hosts share, and what namespaces may use. */
 export function limitRoutes(state: MonitorState): Route[] {
-  return [...sharedRoutes(state), ...quotaRoutes(state)];
+  return [...sharedRoutes(state), ...quotaRoutes(state), ...volumeRoutes(state)];
 }
 
 function sharedRoutes(state: MonitorState): Route[] {
@@ -27,6 +32,31 @@ function sharedRoutes(state: MonitorState): Route[] {
   return [
     { method: 'PUT', path: '/v1/shared/:name', right: 'limits', handle: set },
     { method: 'DELETE', path: '/v1/shared/:name', right: 'limits', handle: remove },
+  ];
+}
+
+function volumeRoutes(state: MonitorState): Route[] {
+  const list = async ({ query, peer }: RouteRequest): Promise<RouteReply> => {
+    const { namespace } = query;
+    const isAsked = (of: string): boolean => (namespace === undefined || of === namespace) && sees(peer, of);
+    const body: VolumeListAnswer = {
+      volumes: volumeList(state.copy).filter((volume) => isAsked(volume.namespace)),
+    };
+    return { status: 200, body };
+  };
+  const remove = async (request: RouteRequest): Promise<RouteReply> => {
+    const { params, peer, query } = request;
+    const namespace = idIn(params['namespace'], 'namespace');
+    checkSubmits(peer, namespace);
+    const claim = params['claim'] ?? '';
+    if (!isClaimName(claim)) throw refuse(400, 'bad-request', 'that is no name of a volume');
+    const isGivenUp = query['lost'] === 'true';
+    await caughtUp(state, request, await deleteVolume(state, { namespace, claim }, isGivenUp));
+    return { status: 204 };
+  };
+  return [
+    { method: 'GET', path: '/v1/volumes', right: 'read', handle: list },
+    { method: 'DELETE', path: '/v1/volumes/:namespace/:claim', right: 'submit', handle: remove },
   ];
 }
 

@@ -70,6 +70,10 @@ const ACTS: Readonly<Record<string, ActOf>> = {
     ...{ act: 'set-openid', target: clipped(params['name']), detail: json(body) },
   }),
   'DELETE /v1/openid/:name': ({ params }) => ({ act: 'delete-openid', target: clipped(params['name']) }),
+  'DELETE /v1/volumes/:namespace/:claim': ({ params, query }) => ({
+    ...{ act: 'delete-volume', target: clipped(params['claim']), namespace: clipped(params['namespace']) },
+    ...(query['lost'] === 'true' ? { detail: 'lost' } : {}),
+  }),
   'PUT /v1/secrets/:namespace/:name': ({ params }) => ofSecret('set-secret', params),
   'DELETE /v1/secrets/:namespace/:name': ({ params }) => ofSecret('delete-secret', params),
   'POST /v1/allocations/:id/exec': (request, state) => ({

@@ -72,6 +72,9 @@ function next(record: JobRecord | undefined, host: string, moves: boolean, lost:
       ? ''
       : `kept until it returns or is given up: moorage host remove ${host} --reason TEXT`;
   if (moves) return lost === null ? 'then replaced' : 'replaced';
+  const groups = Object.values(record.job.groups);
+  if (groups.some(({ volumes }) => volumes !== undefined))
+    return 'and not replaced: its data lies there (moorage volume list)';
   return 'and not replaced: reschedule.onHostLost is not set';
 }
 

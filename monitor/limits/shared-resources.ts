@@ -1,6 +1,7 @@
 import { canonicalJson } from '../../src/core/json/canonical-json.ts';
 import type { SharedResource } from '../../src/core/quota/shared-resource.ts';
 import { CELL_POOL, capacityOf, partsOfPool, poolOn } from '../../src/core/quota/shared-resource.ts';
+import { isVolumePool } from '../../src/core/quota/volume-claims.ts';
 import { SHARED_RESOURCES_MAX } from '../../src/wire/values/bounds.ts';
 import type { PoolStatus, SharedStatus } from '../../src/wire/api/cell-api.ts';
 import { sharedResourceCodec } from '../../src/wire/records/records.ts';
@@ -13,7 +14,7 @@ import { refuse } from '../refusals.ts';
 export function sharedList(copy: CellCopy): readonly SharedStatus[] {
   const names = new Set([...copy.shared.rows()].map(([name]) => name));
   for (const [pool, { value }] of copy.pools.rows())
-    if (value.used > 0) names.add(partsOfPool(pool).resource);
+    if (value.used > 0 && !isVolumePool(pool)) names.add(partsOfPool(pool).resource);
   return [...names].sort().map((name) => sharedStatus(copy, name));
 }
 

@@ -6,7 +6,7 @@
  * 2. `Decider` (this file) evaluates one job: the core says which allocations should stop, be released or be added; stops
  *    and releases begin at once, and of the missing slots at most `sliceMax` are placed in one turn of the job.
  * 3. `placer.ts` finds the hosts, with `src/core`'s index and scores, and assumes the placements in the private cell.
- *    `partition.ts` says where its searches begin.
+ *    `partition.ts` says where its searches begin, `data-places.ts` where the data of a slot lies.
  * 4. Slots that fit nowhere: `preemption/preemption.ts` may make room for them. Meanwhile `parking.ts` holds the job until
  *    capacity is freed that could fit it. When their `waitMax` ends, `unplaceable.ts` gives them an outcome that says so.
  * 5. `rollouts.ts` records how far an update is.
@@ -147,7 +147,8 @@ export class Decider {
       if (group === undefined) continue;
       const state = job.group(name);
       state.leave(wanted.length, pendingAtMs);
-      const due = wanted.filter((fill) => fill.notBeforeMs <= nowMs);
+      const ripe = wanted.filter((fill) => fill.notBeforeMs <= nowMs);
+      const due = this.#parts.placer.bind(job, group, ripe);
       if (due.length === 0 || this.#mustWait(job, group)) continue;
       if (placed >= sliceMax) {
         more = true;
@@ -169,7 +170,7 @@ export class Decider {
       plans.push({ id, entries, atomicity });
       placed += entries.length;
       state.leave(state.pending - entries.length, pendingAtMs);
-      if (slice.length < due.length && entries.length === slice.length) more = true;
+      if (slice.length < ripe.length && entries.length === slice.length) more = true;
     }
     return { placed, more, plans };
   }
@@ -235,7 +236,8 @@ export class Decider {
 
 /** Slots of a system job share their index and differ by host. */
 function withoutPlaced(fills: readonly Fill[], placed: readonly Entry[]): readonly Fill[] {
-  const hosts = new Set(placed.map(({ allocation }) => allocation.host));
-  const indices = new Set(placed.map(({ allocation }) => allocation.index));
-  return fills.filter(({ host, index }) => (host === undefined ? !indices.has(index) : !hosts.has(host)));
+  const keys = new Set(
+    placed.flatMap(({ allocation: { host, index } }) => [`${String(index)}@`, `${String(index)}@${host}`]),
+  );
+  return fills.filter(({ host = '', index }) => !keys.has(`${String(index)}@${host}`));
 }

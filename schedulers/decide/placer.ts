@@ -15,8 +15,10 @@ import { place } from '../../src/core/placement/placement.ts';
 import type { SharedUse } from '../../src/core/cell/claim.ts';
 import type { Fill } from '../../src/core/slots/job-view.ts';
 import { claimOf } from '../../src/core/quota/ticket.ts';
+import { volumePool } from '../../src/core/quota/volume-claims.ts';
 import type { Term } from '../state/state.ts';
 import { wallMs } from '../state/state.ts';
+import { DataPlaces } from './data-places.ts';
 import { chanceFor, PackingChance } from './partition.ts';
 import type { OwnedJob } from '../state/owned-job.ts';
 import { Entry } from '../state/owned-job.ts';
@@ -32,15 +34,22 @@ export class Placer {
   /** What the last group asks for: mostly the next request is for the same group. */
   #last: { readonly group: Group; readonly ask: Ask } | null = null;
   readonly #chance: Chance;
+  readonly #data: DataPlaces;
 
   constructor(term: Term) {
     this.#term = term;
+    this.#data = new DataPlaces(term.cell);
     this.#chance = chanceFor(term.options.placement.score, term.world.random, () => term.partition);
   }
 
   /** A host refused a start: the next searches begin at other hosts. */
   searchElsewhere(): void {
     if (this.#chance instanceof PackingChance) this.#chance.redraw();
+  }
+
+  /** The fills, those with data on the host where it lies. */
+  bind(job: OwnedJob, group: Group, fills: readonly Fill[]): readonly Fill[] {
+    return this.#data.bind(job, group, fills);
   }
 
   /**
@@ -82,7 +91,9 @@ export class Placer {
 
   /** Why one more of the group has no place now. Walks over the cell. */
   explain(job: OwnedJob, group: Group, fill: Fill | undefined): Explanation {
-    const request = this.#request(job, pinned(group, fill?.host), 1, fill, this.#heldBy(job, group));
+    const [bound] = fill === undefined ? [] : this.#data.bind(job, group, [fill]);
+    const why = bound === undefined ? null : this.#data.reason(job, group, bound);
+    const request = this.#request(job, pinned(group, bound?.host, why), 1, fill, this.#heldBy(job, group));
     return explain(this.#term.cell.state, request);
   }
 
@@ -115,6 +126,11 @@ export class Placer {
       gpus: placement.gpus,
       ports: placement.ports,
       ...this.#sharedOn(placement.host, ask),
+      ...this.#volumesOf(job, group, {
+        index: fill.index,
+        id: made.id,
+        shared: this.#sharedOn(placement.host, ask),
+      }),
       namespace: job.namespace,
       job: job.name,
       jobVersion: job.record.version,
@@ -134,6 +150,22 @@ export class Placer {
     entry.host = placement.known ?? null;
     job.entries.set(allocation.id, entry);
     return entry;
+  }
+
+  /** The volumes of its group, and their claims among what it takes of pools. */
+  #volumesOf(
+    job: OwnedJob,
+    group: Group,
+    {
+      index,
+      id,
+      shared,
+    }: { readonly index: number; readonly id: string; readonly shared: { shared: SharedUse } | null },
+  ): Pick<Allocation, 'volumes' | 'shared'> {
+    if (group.volumes === undefined) return NO_VOLUMES;
+    const volumes = this.#data.usesOf(job, group, index, id);
+    const claims = volumes.map(({ claim }) => [volumePool(job.namespace, claim), 1] as const);
+    return { volumes, shared: { ...shared?.shared, ...Object.fromEntries(claims) } };
   }
 
   /** What the allocation takes of the pools that the host belongs to. */
@@ -203,11 +235,15 @@ function byAvoided(fills: readonly Fill[]): Iterable<readonly Fill[]> {
   return parts.values();
 }
 
-function pinned(group: Group, host: string | undefined): Group {
+/** @param why for people: why it may run on no other host */
+function pinned(group: Group, host: string | undefined, why: string | null = null): Group {
   if (host === undefined) return group;
-  const only = { attribute: 'id', operator: '==', value: host, text: `host.id == ${host}` } as const;
+  const text = why ?? `host.id == ${host}`;
+  const only = { attribute: 'id', operator: '==', value: host, text } as const;
   return { ...group, constraints: [only, ...group.constraints] };
 }
+
+const NO_VOLUMES: Pick<Allocation, 'volumes' | 'shared'> = Object.freeze({});
 
 const NO_HOSTS: readonly KnownHost[] = Object.freeze([]);
 

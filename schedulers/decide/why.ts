@@ -12,7 +12,7 @@ import { summaryOf } from './unplaceable.ts';
 
 export interface WhyTerm extends Pick<Term, 'world' | 'options' | 'cell'> {
   readonly decider: Pick<Decider, 'todoOf'>;
-  readonly placer: Pick<Placer, 'explain' | 'fits'>;
+  readonly placer: Pick<Placer, 'bind' | 'explain' | 'fits'>;
   /** Why it is paused; null: it is not. */
   readonly pauseOf: (what: Pausable, target: PauseScope) => string | null;
 }
@@ -45,7 +45,9 @@ function whyGroup(term: WhyTerm, job: OwnedJob, name: string, todo: Evaluation):
   const explained = fills.length > 0 ? term.placer.explain(job, group, fills[0]) : null;
   const isShort = explained !== null && explained.hosts.length > 0;
   // A system job has a slot for each host: nothing is searched.
-  const isSearched = fills[0] !== undefined && fills[0].host === undefined && term.cell.state.size > 0;
+  // Nor for a slot that goes where its data lies.
+  const [first] = term.placer.bind(job, group, fills.slice(0, 1));
+  const isSearched = first !== undefined && first.host === undefined && term.cell.state.size > 0;
   const fitting = isSearched ? term.placer.fits(job, group, fills) : null;
   const parked = stage === 'parked' && isShort ? summaryOf(explained) : detail;
   const pause = term.pauseOf('eviction', {});

@@ -133,6 +133,8 @@ export class SlotPreemption {
   }
 }
 
+/** A slot that goes where its data lies has no host of its own in an evaluation. */
 function isSameSlot(a: Fill, b: Fill): boolean {
-  return a.group === b.group && a.index === b.index && a.attempt === b.attempt && a.host === b.host;
+  const isThere = a.host === undefined || b.host === undefined || a.host === b.host;
+  return a.group === b.group && a.index === b.index && a.attempt === b.attempt && isThere;
 }

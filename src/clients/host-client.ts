@@ -116,6 +116,17 @@ export class HostClient {
     return undecided(problemOf(reply.answer).detail);
   }
 
+  /** Deletes the data of a volume for good. @returns null: done; or why not, for people */
+  async deleteVolume(
+    address: string,
+    { namespace, claim, id }: { readonly namespace: string; readonly claim: string; readonly id: string },
+  ): Promise<string | null> {
+    const url = `${address}/v1/volumes/${namespace}/${claim}/${id}`;
+    const reply = await this.#order({ method: 'DELETE', url });
+    if (reply.kind === 'unknown') return reply.detail;
+    return isSuccess(reply.answer) ? null : problemOf(reply.answer).detail;
+  }
+
   /** @throws HttpError, ProblemError */
   async list(address: string, timeoutMs = this.#options.timeoutMs): Promise<HostListing> {
     return bodyOf<HostListing>(

@@ -19,6 +19,7 @@ import type {
 import type { CellStatus, SharedResourceRequest, SharedStatus } from '../wire/api/cell-api.ts';
 import type { AuditAnswer } from '../wire/access/audit-api.ts';
 import type { OpenIdListAnswer, OpenIdRequest, OpenIdStatus } from '../wire/access/openid-api.ts';
+import type { VolumeListAnswer } from '../wire/api/volume-api.ts';
 import type { HostKeyAnswer, SecretListAnswer, SecretRequest } from '../wire/access/secret-api.ts';
 import type { NameAnswer, NameFrame, NameListAnswer } from '../wire/api/names-api.ts';
 import type { QuotaListAnswer, QuotaRequest, QuotaStatus } from '../wire/api/quota-api.ts';
@@ -310,6 +311,24 @@ export class MonitorClient {
 
   async deleteSecret(of: SecretRef, options: CallOptions = {}): Promise<void> {
     bodyOf(await this.#call({ ...options, method: 'DELETE', path: pathOfSecret(of), repeatable: false }));
+  }
+
+  async volumes(namespace: string | undefined, options: CallOptions = {}): Promise<VolumeListAnswer> {
+    return bodyOf(await this.#get(`/v1/volumes${query({ namespace })}`, options));
+  }
+
+  /** @param lost data on a host that does not answer is given up */
+  async deleteVolume(
+    {
+      namespace,
+      claim,
+      lost,
+    }: { readonly namespace: string; readonly claim: string; readonly lost: boolean },
+    options: CallOptions = {},
+  ): Promise<void> {
+    const path = `/v1/volumes/${encodeURIComponent(namespace)}/${encodeURIComponent(claim)}`;
+    const call = { method: 'DELETE', path: `${path}${query({ lost: lost ? true : undefined })}` } as const;
+    bodyOf(await this.#call({ ...options, ...call, repeatable: false }));
   }
 
   /** Who did what, the newest last. */

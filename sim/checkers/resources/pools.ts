@@ -1,5 +1,6 @@
 import type { Allocation } from '../../../src/core/cell/allocation.ts';
 import { capacityOf, partsOfPool } from '../../../src/core/quota/shared-resource.ts';
+import { claimOfPool, isVolumePool } from '../../../src/core/quota/volume-claims.ts';
 import type { CellAt, Step } from '../replay/replay.ts';
 import type { Findings } from '../replay/violations.ts';
 
@@ -42,8 +43,32 @@ export class PoolChecker {
 }
 
 function checkCapacity(revision: number, pool: string, sum: number, cell: CellAt, findings: Findings): void {
+  if (isVolumePool(pool)) return checkHolders(revision, pool, cell, findings);
   const { resource, value } = partsOfPool(pool);
   const known = cell.shared.get(resource);
   const capacity = known === undefined ? 0 : capacityOf(known, value);
   if (sum > capacity) findings.add('I1', revision, pool, `${String(sum)} given away of ${String(capacity)}`);
+}
+
+/** Data never has a second holder that it is not shared with, nor a holder where it does not lie. */
+function checkHolders(revision: number, pool: string, cell: CellAt, findings: Findings): void {
+  const { namespace, claim } = claimOfPool(pool) ?? { namespace: '', claim: '' };
+  const binding = cell.pools.get(pool)?.volume;
+  const holders: Allocation[] = [];
+  for (const one of cell.allocations.values())
+    if (
+      one.namespace === namespace &&
+      one.volumes?.some((use) => use.claim === claim && use.id === binding?.id) === true
+    )
+      holders.push(one);
+  if (binding?.access === 'exclusive' && holders.length > 1)
+    findings.add('I1', revision, pool, `${String(holders.length)} allocations have it, and it is not shared`);
+  const away = holders.find(({ host }) => host !== binding?.host);
+  if (away !== undefined)
+    findings.add(
+      'I1',
+      revision,
+      pool,
+      `${away.id} has it on ${away.host}, and it lies on ${binding?.host ?? ''}`,
+    );
 }

@@ -1,6 +1,7 @@
 import type { Group } from './job.ts';
 import type { GpuRequest, Resources } from './resources.ts';
 import { addResources, NO_RESOURCES } from './resources.ts';
+import { scalarOf, volumeScalar } from './volume.ts';
 
 /**
  * What one allocation of a group needs of a host: the sum over its tasks, sidecars included (S3.6). At most one task of
@@ -38,5 +39,11 @@ export function askOf(group: Group): Ask {
     if (gpu !== null) throw new Error(`group ${group.name}: only one task of a group may ask for GPUs`);
     gpu = task.gpu;
   }
+  for (const volume of Object.values(group.volumes ?? {}))
+    if (volume.source !== undefined)
+      resources = addResources(resources, {
+        ...NO_RESOURCES,
+        scalars: { [volumeScalar(volume.source)]: scalarOf(volume) },
+      });
   return { resources, gpu, ports: group.ports, ...(shared === null ? null : { shared }) };
 }

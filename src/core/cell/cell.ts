@@ -9,6 +9,7 @@
  * - `ask.ts`: what one allocation of a group needs of any host
  * - `claim.ts`: what a placement takes of one host
  * - `allocation.ts`: a committed placement, and its outcome
+ * - `volume.ts`: data that outlives allocations: what a group declares, and where it lies
  * - `rollout.ts`: how far the update of a job is
  * - `intent.ts`: a gang that is committed in several transactions
  * - `ownership.ts`: in which order schedulers claim a job without an owner

@@ -1,4 +1,5 @@
 import type { GpuShare, Resources } from './resources.ts';
+import type { VolumeUse } from './volume.ts';
 
 /** What a placement takes of one host: exact devices and ports, nothing left to choose. */
 export interface Claim {
@@ -12,6 +13,8 @@ export interface Claim {
   readonly ports: Readonly<Record<string, number>>;
   /** What it takes of shared resources; absent: nothing. */
   readonly shared?: SharedUse;
+  /** The volumes that its tasks mount; each of their claims is among `shared`. Absent: none. */
+  readonly volumes?: readonly VolumeUse[];
 }
 
 /** What a claim takes of each pool of a shared resource, by the pool's full name: `rack-uplink/r1`. */

@@ -1,4 +1,5 @@
 import type { GpuRequest, Resources } from './resources.ts';
+import type { Mount, Volume } from './volume.ts';
 
 /**
  * A job in canonical form: every default filled in, every amount an integer. The parser of job files (`src/wire`) makes
@@ -62,6 +63,8 @@ export interface Group {
   readonly update?: UpdatePolicy;
   /** How long the group may wait for a place before the job fails as unplaceable; null: for ever. */
   readonly waitMaxMs: number | null;
+  /** Data that outlives its allocations, by name. Absent: none. */
+  readonly volumes?: Readonly<Record<string, Volume>>;
 }
 
 export interface Task {
@@ -91,6 +94,8 @@ export interface Task {
   readonly image?: Artifact;
   /** Files that the host fetches before the task starts, by name: read-only, or a copy of its own. */
   readonly artifacts?: Readonly<Record<string, Artifact>>;
+  /** Volumes of its group, by name. Absent: none. */
+  readonly mounts?: Readonly<Record<string, Mount>>;
   readonly stop: StopPolicy;
   /** Asked again and again by its host while it runs, by name; absent: a task that runs is ready. */
   readonly checks?: Readonly<Record<string, Check>>;

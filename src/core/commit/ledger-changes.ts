@@ -1,9 +1,10 @@
 import type { Allocation } from '../cell/allocation.ts';
+import type { VolumeUse } from '../cell/volume.ts';
 import type { Claim } from '../cell/claim.ts';
 import { evictedBy, retainedBy } from './pending-preemption.ts';
 import type { Ledger } from '../fit/ledger.ts';
 import { holdsUse, withClaim, withoutClaim, withoutPorts, withoutUse } from '../fit/ledger.ts';
-import type { Eviction, Revert } from './plan.ts';
+import type { Eviction, Release, Revert } from './plan.ts';
 import { NO_PORTS } from '../fit/port-choice.ts';
 
 /**
@@ -48,4 +49,11 @@ function withoutKept(ledger: Ledger, allocation: Allocation): Ledger | null {
 function holdsPorts(ledger: Ledger, claim: Claim): boolean {
   for (const label in claim.ports) if (!ledger.ports.includes(claim.ports[label] as number)) return false;
   return true;
+}
+
+/** Did the allocation that is released run, as far as anybody can know? Data begins with its first holder alone. */
+export function mayHaveBegun({ allocation, outcome }: Release, use: VolumeUse): boolean {
+  if (use.id !== allocation.id) return true;
+  if (outcome === null) return allocation.desired === 'remove';
+  return outcome.startedAtMs !== undefined || outcome.state === 'lost' || outcome.exit?.lost !== undefined;
 }

@@ -12,11 +12,13 @@ import type { Ledger } from '../fit/ledger.ts';
 import { fitShortfall } from '../fit/fit.ts';
 import { withClaim } from '../fit/ledger.ts';
 import type { KnownLedger } from './ledger-book.ts';
-import { afterEviction, afterRelease, afterRevert } from './ledger-changes.ts';
+import { afterEviction, afterRelease, afterRevert, mayHaveBegun } from './ledger-changes.ts';
 import type { ConflictReason } from './plan.ts';
+import type { VolumeBinding, VolumeUse } from '../cell/volume.ts';
 import type { KnownPool, PoolBook } from '../quota/pool-book.ts';
 import { sharedDimension } from '../quota/pool-book.ts';
 import { capacityOf, partsOfPool } from '../quota/shared-resource.ts';
+import { claimOfPool, withHolder, withoutHolder } from '../quota/volume-claims.ts';
 
 /** What a draft asks about the cell while it is filled. */
 export interface CellKnowledge {
@@ -51,6 +53,8 @@ export interface DraftPool {
   readonly pool: string;
   readonly before: KnownPool;
   readonly after: number;
+  /** Of a claim on a volume: where its data will lie. */
+  readonly volume?: VolumeBinding;
 }
 
 export interface OwnerCompare {
@@ -260,19 +264,51 @@ export class TransactionDraft {
     const known = this.#knowledge.pools;
     const draftOf = (pool: string): DraftPool => {
       const before = this.#pools.get(pool)?.before ?? known.get(pool);
-      return pools.get(pool) ?? { pool, before, after: before.used };
+      const { used, volume } = before;
+      return pools.get(pool) ?? { pool, before, after: used, ...(volume === undefined ? null : { volume }) };
     };
     for (const { releases } of unit.parts)
-      for (const { allocation } of releases)
+      for (const release of releases) {
+        const { allocation } = release;
         for (const pool in allocation.shared) {
           const draft = draftOf(pool);
+          const use = volumeUseOf(allocation, pool);
+          if (use !== undefined) {
+            const { after: used, volume } = draft;
+            const state = { used, ...(volume === undefined ? null : { volume }) };
+            const rest = withoutHolder(state, use, mayHaveBegun(release, use));
+            if (rest === null) return this.#pools.has(pool) ? 'waits' : missing(allocation);
+            const { pool: name, before } = draft;
+            const of = rest.volume === undefined ? null : { volume: rest.volume };
+            pools.set(pool, { pool: name, before, after: rest.used, ...of });
+            continue;
+          }
           const after = draft.after - (allocation.shared[pool] ?? 0);
           if (after < 0) return this.#pools.has(pool) ? 'waits' : missing(allocation);
           pools.set(pool, { ...draft, after });
         }
+      }
     for (const { places } of unit.parts)
       for (const place of places)
         for (const pool in place.shared) {
+          const use = volumeUseOf(place, pool);
+          if (use !== undefined) {
+            const draft = draftOf(pool);
+            const held = withHolder(
+              { used: draft.after, ...(draft.volume === undefined ? null : { volume: draft.volume }) },
+              place,
+              use,
+              (host) => this.#knowledge.ledgerOf(host).ledger.state === 'lost',
+            );
+            if (typeof held !== 'string') {
+              pools.set(pool, { ...draft, after: held.used, ...(held.volume && { volume: held.volume }) });
+              continue;
+            }
+            if (this.#pools.has(pool)) return 'waits';
+            const short = { dimension: held, needed: 1, available: 0 };
+            const conflicts = new Map(places.map(({ id }) => [id, { reason: 'no-fit' as const, short }]));
+            return { conflicts, missing: false };
+          }
           const { resource: name, value } = partsOfPool(pool);
           const { resource, revision } = known.resource(name);
           const draft = draftOf(pool);
@@ -361,6 +397,12 @@ export class TransactionDraft {
     }
     for (const place of part.places) this.puts.push(place);
   }
+}
+
+/** The use behind a claim's pool; undefined: the pool is a shared resource's. */
+function volumeUseOf({ volumes }: Allocation, pool: string): VolumeUse | undefined {
+  const claim = claimOfPool(pool)?.claim;
+  return claim === undefined ? undefined : volumes?.find((use) => use.claim === claim);
 }
 
 interface Shares {

@@ -1,6 +1,7 @@
 import type { Host } from '../host/host.ts';
 import type { Shortfall } from '../cell/resources.ts';
 import type { SharedUse } from '../cell/claim.ts';
+import type { VolumeBinding } from '../cell/volume.ts';
 import type { SharedResource } from './shared-resource.ts';
 import { capacityOf, partsOfPool, poolOn } from './shared-resource.ts';
 
@@ -8,6 +9,8 @@ import { capacityOf, partsOfPool, poolOn } from './shared-resource.ts';
 export interface KnownPool {
   readonly used: number;
   readonly revision: number;
+  /** Of a claim on a volume: where its data lies. */
+  readonly volume?: VolumeBinding;
 }
 
 /** An operator's definition of a resource; null, at revision 0: there is none of that name. */
@@ -39,9 +42,10 @@ export class PoolBook {
    * @param revision that wrote the record; for null, at which it was absent
    * @returns false: not newer than what is known, and ignored
    */
-  observe(pool: string, used: number | null, revision: number): boolean {
+  observe(pool: string, used: number | null, revision: number, volume?: VolumeBinding): boolean {
     if (revision <= (this.#pools.get(pool)?.asOf ?? 0)) return false;
-    this.#pools.set(pool, { asOf: revision, known: used === null ? UNUSED : { used, revision } });
+    const of = volume === undefined ? {} : { volume };
+    this.#pools.set(pool, { asOf: revision, known: used === null ? UNUSED : { used, revision, ...of } });
     return true;
   }
 

@@ -1,4 +1,5 @@
 import type { Claim } from '../cell/claim.ts';
+import type { VolumeBinding } from '../cell/volume.ts';
 import { attributeOf, plainAttribute } from '../host/attributes.ts';
 import type { Host } from '../host/host.ts';
 
@@ -21,6 +22,8 @@ export interface SharedResource {
 /** What is taken of a pool, as stored: the sum over the cell's allocations that use it. */
 export interface Pool {
   readonly used: number;
+  /** Of a claim on a volume, a pool of its own: where its data lies. `volume-claims.ts` */
+  readonly volume?: VolumeBinding;
 }
 
 /** The name of the one pool of a resource that the whole cell shares. */

@@ -37,8 +37,12 @@ export type TicketRefusal =
 
 /** The claim of an allocation, without its other fields: what a ticket names and a host compares. */
 export function claimOf(allocation: Claim): Claim {
-  const { id, host, precedence, resources, gpus, ports, shared } = allocation;
-  return { id, host, precedence, resources, gpus, ports, ...(shared === undefined ? null : { shared }) };
+  const { id, host, precedence, resources, gpus, ports, shared, volumes } = allocation;
+  return {
+    ...{ id, host, precedence, resources, gpus, ports },
+    ...(shared === undefined ? null : { shared }),
+    ...(volumes === undefined ? null : { volumes }),
+  };
 }
 
 /**

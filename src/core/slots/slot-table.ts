@@ -89,13 +89,14 @@ export function isSameWork(before: Job, now: Job, group: string): boolean {
 }
 
 function workOf(group: Group, { precedence, restartedAtMs = 0 }: Job): string {
-  const { tasks, ports, restart, deadlineMs, stopAfterDisconnectMs, shutdownDelayMs } = group;
+  const { tasks, ports, restart, deadlineMs, stopAfterDisconnectMs, shutdownDelayMs, volumes } = group;
   const deadlines = {
     deadlineMs,
     ...(stopAfterDisconnectMs === undefined ? {} : { stopAfterDisconnectMs }),
     ...(shutdownDelayMs === undefined ? {} : { shutdownDelayMs }),
   };
-  return canonicalJson({ tasks, ports, restart, ...deadlines, precedence, restartedAtMs });
+  const data = volumes === undefined ? {} : { volumes };
+  return canonicalJson({ tasks, ports, restart, ...deadlines, ...data, precedence, restartedAtMs });
 }
 
 /** What follows for a vacant slot: its end, or another allocation. */

@@ -30,10 +30,10 @@ export function attemptOf(
     compare(key, 'modRevision', before.revision);
     writes.push({ kind: 'put', key, value });
   }
-  for (const { pool, before, after } of draft.pools) {
+  for (const { pool, before, after, volume } of draft.pools) {
     const key = keys.pool(pool);
     compare(key, 'modRevision', before.revision);
-    writes.push({ kind: 'put', key, value: poolCodec.encode({ used: after }) });
+    writes.push({ kind: 'put', key, value: poolCodec.encode({ used: after, ...(volume && { volume }) }) });
   }
   for (const { name, modRevision } of draft.resources)
     compare(keys.sharedResource(name), 'modRevision', modRevision);

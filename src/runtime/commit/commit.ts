@@ -373,7 +373,7 @@ export class Committer {
       if (options.conflictCheck === 'version') this.#queue.followOwnCommit(host, before.revision, revision);
     }
     book.committed(revision, listings);
-    for (const { pool, after } of draft.pools) this.#pools.observe(pool, after, revision);
+    for (const { pool, after, volume } of draft.pools) this.#pools.observe(pool, after, revision, volume);
   }
 
   #refused(batch: Batch, reply: AttemptReply & { readonly outcome: 'refused' }): void {

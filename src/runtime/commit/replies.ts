@@ -53,7 +53,7 @@ export class Replies {
     const entry = entries.get(this.#deps.keys.pool(pool));
     if (entry === undefined) return void this.#deps.pools.observe(pool, null, revision);
     const read = decodeOrSkip(poolCodec, entry.value);
-    if (read !== null) this.#deps.pools.observe(pool, read.used, entry.modRevision);
+    if (read !== null) this.#deps.pools.observe(pool, read.used, entry.modRevision, read.volume);
   }
 
   readResource(name: string, { entries, revision }: Read): void {

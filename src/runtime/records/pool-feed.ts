@@ -30,9 +30,11 @@ export class PoolFeed {
       onBadRecord,
       onChange: (pool, now, before) => {
         const used = now?.value.used ?? 0;
-        book.observe(pool, now?.value.used ?? null, now?.modRevision ?? this.#pools.revision);
+        const revision = now?.modRevision ?? this.#pools.revision;
+        book.observe(pool, now?.value.used ?? null, revision, now?.value.volume);
         // Called also for this process's own release, though the book has it from the reply: jobs may wait for it.
-        if (used < (before?.value.used ?? 0)) onRoom(pool.slice(0, pool.indexOf('/')));
+        if (used < (before?.value.used ?? 0) || now?.value.volume?.host !== before?.value.volume?.host)
+          onRoom(pool.slice(0, pool.indexOf('/')));
       },
     });
     this.ready = Promise.all([this.#pools.ready, this.#resources.ready]);

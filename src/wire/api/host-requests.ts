@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { GROUP_SECRETS_MAX, SEALED_CHARS_MAX } from '../../core/access/secret.ts';
 import type { Allocation } from '../../core/cell/allocation.ts';
 import { DESIRED_STATES } from '../../core/cell/allocation.ts';
+import { isClaimName, VOLUME_ACCESS, VOLUME_ON_LOSS } from '../../core/cell/volume.ts';
 import {
   CHECK_PURPOSES,
   CHANGE_SIGNALS,
@@ -45,7 +46,25 @@ export const claim = {
     .max(bounds.GPU_COUNT_MAX),
   ports: mapOf(id, port, bounds.PORTS_MAX),
   shared: z.exactOptional(
-    mapOf(plainText(bounds.POOL_NAME_BYTES_MAX).min(1), amount, bounds.SHARED_RESOURCES_MAX),
+    mapOf(
+      plainText(bounds.POOL_NAME_BYTES_MAX).min(1),
+      amount,
+      bounds.SHARED_RESOURCES_MAX + bounds.VOLUMES_MAX,
+    ),
+  ),
+  volumes: z.exactOptional(
+    z
+      .array(
+        z.strictObject({
+          ...{ name: id, claim: z.string().refine(isClaimName, { error: 'is no claim' }), id },
+          source: z.exactOptional(id),
+          access: z.enum(VOLUME_ACCESS),
+          readOnly: z.exactOptional(z.literal(true)),
+          onLoss: z.enum(VOLUME_ON_LOSS),
+        }),
+      )
+      .min(1)
+      .max(bounds.VOLUMES_MAX),
   ),
 };
 
@@ -151,6 +170,16 @@ const task = z.strictObject({
       readMib: z.exactOptional(bounded(bounds.DISK_MIB_MAX)),
       writeMib: z.exactOptional(bounded(bounds.DISK_MIB_MAX)),
     }),
+  ),
+  mounts: z.exactOptional(
+    mapOf(
+      id,
+      z.strictObject({
+        path: z.exactOptional(z.string().regex(bounds.MOUNT_PATTERN)),
+        readOnly: z.exactOptional(z.literal(true)),
+      }),
+      bounds.VOLUMES_MAX,
+    ),
   ),
   checks: z.exactOptional(mapOf(id, check, bounds.CHECKS_MAX)),
   stop: z.strictObject({ signal: z.string().regex(/^SIG[A-Z0-9]{1,12}$/), graceMs: durationMs }),

@@ -15,6 +15,8 @@ import type {
 import type { GpuRequest, Resources } from '../../core/cell/resources.ts';
 import { GPU_MILLI_PER_DEVICE, NO_SCALARS } from '../../core/cell/resources.ts';
 import type { Allowance } from '../../core/host/allowances.ts';
+import type { Mount } from '../../core/cell/volume.ts';
+import { KEEPS_VOLUMES, volumeAttribute } from '../../core/cell/volume.ts';
 import { KEEPS_SECRETS } from '../../core/host/attributes.ts';
 import { allowanceAttribute, ALLOWED_UNTOLD, neededBy } from '../../core/host/allowances.ts';
 import {
@@ -48,8 +50,8 @@ export function buildJob(file: LongFile): Job {
 export function lengthen(file: ShortFile): LongFile {
   const { name, namespace, type, priority, scheduler, labels, oneOff, ...rest } = file;
   const { command, script, env, resources, driver, network, user, ...other } = rest;
-  const { endpoints, secrets, image, artifacts, limits, checks, stop, stdin, terminal, sidecar, ...group } =
-    other;
+  const { endpoints, secrets, image, artifacts, mounts, limits, checks, stop, ...more } = other;
+  const { stdin, terminal, sidecar, ...group } = more;
   const run = { command, script, env, resources, driver, network, user };
   const task = {
     ...run,
@@ -57,6 +59,7 @@ export function lengthen(file: ShortFile): LongFile {
     secrets,
     image,
     artifacts,
+    mounts,
     limits,
     checks,
     stop,
@@ -119,6 +122,7 @@ function buildGroup(
     ...(file.update?.minHealthy === undefined ? {} : { minHealthyMs: file.update.minHealthy }),
     ...buildUpdate(file.update),
     waitMaxMs: file.waitMax ?? null,
+    ...buildVolumes(file),
   };
 }
 
@@ -134,6 +138,19 @@ function buildUpdate(file: GroupFile['update']): Pick<Group, 'update'> {
   return Object.keys(update).length === 0 ? {} : { update };
 }
 
+function buildVolumes({ volumes = {} }: GroupFile): Pick<Group, 'volumes'> {
+  if (Object.keys(volumes).length === 0) return {};
+  return {
+    volumes: mapValues(volumes, ({ claim, source, access, readOnly, onLoss }) => ({
+      ...(claim === undefined ? {} : { claim }),
+      ...(source === undefined ? {} : { source }),
+      access: access ?? 'exclusive',
+      ...(readOnly === true ? { readOnly } : {}),
+      onLoss: onLoss ?? 'keep',
+    })),
+  };
+}
+
 /** Constraints on hosts that have the tasks' drivers and allow what they ask, unless the author wrote them. */
 function hostConstraints(file: GroupFile, namespace: string): Expression[] {
   const written = new Set((file.constraints ?? []).map((expression) => expression.text));
@@ -145,7 +162,20 @@ function hostConstraints(file: GroupFile, namespace: string): Expression[] {
     ...[...drivers].sort().map(driverConstraint),
     ...(secret ? [existsConstraint(KEEPS_SECRETS)] : []),
     ...neededBy(tasks, namespace).map(allowanceConstraint),
+    ...volumeConstraints(file),
   ].filter(({ text }) => !written.has(text));
+}
+
+/** A folder of its own takes a host that keeps such; an announced volume one that announces it, for writing if need be. */
+function volumeConstraints({ volumes = {} }: GroupFile): Expression[] {
+  if (Object.keys(volumes).length === 0) return [];
+  const announced = Object.values(volumes).flatMap(({ source, readOnly }) => {
+    if (source === undefined) return [];
+    const attribute = volumeAttribute(source);
+    if (readOnly === true) return [existsConstraint(attribute)];
+    return [{ attribute, operator: '==' as const, value: 'rw', text: `host.${attribute} == rw` }];
+  });
+  return [existsConstraint(KEEPS_VOLUMES), ...announced];
 }
 
 function driverConstraint(driver: TaskDriverName): Expression {
@@ -185,6 +215,9 @@ function buildTask(name: string, file: TaskFile, ports: readonly string[]): Task
     ...(file.secrets === undefined ? {} : { secrets: file.secrets }),
     ...(file.image === undefined ? {} : { image: { ...file.image, unpack: true } }),
     ...(Object.keys(artifacts).length === 0 ? {} : { artifacts }),
+    ...(file.mounts === undefined || Object.keys(file.mounts).length === 0
+      ? {}
+      : { mounts: mapValues(file.mounts, buildMount) }),
     ...(Object.keys(limits).length === 0 ? {} : { limits }),
     ...(Object.keys(checks).length === 0 ? {} : { checks }),
     stop: {
@@ -205,6 +238,10 @@ function buildUsedName({ name, env, file, onChange }: NonNullable<TaskFile['endp
     ...(file === undefined ? {} : { file }),
     ...(onChange === undefined ? {} : { onChange }),
   };
+}
+
+function buildMount({ path, readOnly }: NonNullable<TaskFile['mounts']>[string]): Mount {
+  return { ...(path === undefined ? {} : { path }), ...(readOnly === true ? { readOnly } : {}) };
 }
 
 type CheckFile = NonNullable<TaskFile['checks']>[string];

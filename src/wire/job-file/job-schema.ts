@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { JOB_TYPES, SCHEDULER_KINDS, TASK_DRIVERS, UPDATE_STRATEGIES } from '../../core/cell/job.ts';
+import { VOLUME_ACCESS, VOLUME_ON_LOSS } from '../../core/cell/volume.ts';
 import * as bounds from '../values/bounds.ts';
 import { readAttribute, readExpression } from './expression.ts';
 import { duration, mapOf, name, optional, refuse, text, whole, written } from '../values/values.ts';
@@ -165,6 +166,31 @@ export const groupFields = {
       ),
     }),
     'How a new version takes the place of the old one.',
+  ),
+  volumes: optional(
+    mapOf(
+      name,
+      z.strictObject({
+        claim: optional(name, 'Its name in the namespace, for jobs that share it. Default: the job’s own.'),
+        source: optional(name, 'A volume that hosts announce. Default: a folder of its own.', 'ssd'),
+        scope: optional(
+          z.enum(['local', 'global']),
+          'local: the data lies on one host, and the job stays there. Default local.',
+        ),
+        access: optional(
+          z.enum(VOLUME_ACCESS),
+          'exclusive: one allocation at a time, each slot its own. shared: all on the one host. Default exclusive.',
+        ),
+        readOnly: optional(z.boolean(), 'Nobody writes to it. Default false.'),
+        onLoss: optional(
+          z.enum(VOLUME_ON_LOSS),
+          'When its host is lost: keep waits for it, recreate begins again elsewhere without the data. Default keep.',
+        ),
+      }),
+      bounds.VOLUMES_MAX,
+    ),
+    'Data that outlives its allocations, by name; tasks mount it.',
+    { data: { access: 'exclusive' } },
   ),
   waitMax: optional(
     duration('more'),

@@ -68,6 +68,7 @@ function groupToFile(group: Group, system: boolean): Record<string, unknown> {
       : { disconnect: { stopAfter: formatDuration(group.stopAfterDisconnectMs) } }),
     ...(group.shutdownDelayMs === undefined ? {} : { shutdownDelay: formatDuration(group.shutdownDelayMs) }),
     ...unlessEmpty('update', updateToFile(group)),
+    ...unlessEmpty('volumes', group.volumes ?? {}),
     ...(group.waitMaxMs === null ? {} : { waitMax: formatDuration(group.waitMaxMs) }),
   };
 }
@@ -107,6 +108,7 @@ function taskToFile(task: Task): Record<string, unknown> {
         ...{ source, sha256, ...(unpack ? { unpack } : {}) },
       })),
     ),
+    ...unlessEmpty('mounts', task.mounts ?? {}),
     ...unlessEmpty('limits', limitsToFile(task.limits ?? {})),
     ...unlessEmpty('checks', mapValues(task.checks ?? {}, checkToFile)),
     stop: { signal: task.stop.signal, grace: formatDuration(task.stop.graceMs) },

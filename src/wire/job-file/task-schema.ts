@@ -201,6 +201,15 @@ const stop = z.strictObject({
   grace: optional(duration('0'), 'Time until SIGKILL to all that is left. Default 10s.', '20s'),
 });
 
+const mount = z.strictObject({
+  path: optional(
+    z.string().regex(bounds.MOUNT_PATTERN, { error: 'expected an absolute path, such as "/var/lib/data"' }),
+    'Where a sandbox or container finds it. Default /volumes/<name>.',
+    '/var/lib/data',
+  ),
+  readOnly: optional(z.boolean(), 'The task cannot write to it. Default false.'),
+});
+
 export const taskFields = {
   command: command.optional(),
   script: script.optional(),
@@ -236,6 +245,11 @@ export const taskFields = {
     'Files that the host brings first; their paths are in MOORAGE_ARTIFACT_<NAME>.',
   ),
   limits: optional(limits, 'What the task may use at most, where its host can hold it.'),
+  mounts: optional(
+    mapOf(name, mount, bounds.VOLUMES_MAX),
+    'Volumes of its group by name; their paths are in MOORAGE_VOLUME_<NAME>.',
+    { data: { path: '/var/lib/data' } },
+  ),
   checks: optional(
     mapOf(name, check, bounds.CHECKS_MAX),
     'Health checks by name, made by its host. The task is ready when all of them pass.',

@@ -82,7 +82,6 @@ const UNSUPPORTED: Readonly<Record<string, string>> = {
   ttlAfterFinished:
     'ended jobs are kept for the time that the monitors are set to (--job-retention); `moorage delete` forgets one at once',
   success: 'a group succeeds when all of its allocations do',
-  volumes: 'tasks see the files of their host',
   user: 'the host decides which user runs a task',
   schedule: 'start it from cron with `moorage run FILE`',
   cron: 'start it from cron with `moorage run FILE`',

@@ -216,6 +216,21 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
     answers: [NOTHING],
     errors: { ...BAD, ...UNSURE },
   },
+  'GET /v1/volumes': {
+    summary: 'Lists volumes: where data lies that outlives allocations',
+    query: [NAMESPACE],
+    answers: ok('VolumeListAnswer'),
+    errors: BAD,
+  },
+  'DELETE /v1/volumes/:namespace/:claim': {
+    summary: 'Deletes the data of a volume for good',
+    query: [flag('lost', 'data on a host that does not answer is given up')],
+    answers: [NOTHING],
+    errors: {
+      ...{ ...BAD, 403: ['other-namespace'], 404: ['no-such-volume'] },
+      ...{ 409: ['volume-in-use', 'host-away', 'contended'], ...UNSURE },
+    },
+  },
   'GET /v1/names': {
     summary: 'Lists names with who serves them; with `follow`, goes on with what changes',
     query: [

@@ -3,12 +3,15 @@ import { DESIRED_STATES } from '../../core/cell/allocation.ts';
 import type { Epoch } from '../../core/cell/epoch.ts';
 import type { PendingPreemption } from '../../core/cell/intent.ts';
 import type { GpuShare, Resources } from '../../core/cell/resources.ts';
+import type { VolumeUse } from '../../core/cell/volume.ts';
+import { VOLUME_ACCESS, VOLUME_ON_LOSS } from '../../core/cell/volume.ts';
 import type { Codec } from '../wire.ts';
 import {
   amountsText,
   asCount,
   asCounts,
   asList,
+  asObject,
   asOneOf,
   asText,
   parseFields,
@@ -29,7 +32,7 @@ const FIELDS = 17;
 const KNOWN = new Set(
   (
     'v id host precedence resources gpus ports namespace job jobVersion group index attempt scheduler desired planId ' +
-    'epoch createdAtMs cause replaces evicts intent displaces yields shared'
+    'epoch createdAtMs cause replaces evicts intent displaces yields shared volumes'
   ).split(' '),
 );
 
@@ -59,6 +62,7 @@ function encodeAllocation(a: Allocation): string {
   if (a.displaces !== undefined) put('displaces', JSON.stringify(a.displaces));
   if (a.yields !== undefined) put('yields', yieldText(a.yields));
   if (a.shared !== undefined) put('shared', JSON.stringify(a.shared));
+  if (a.volumes !== undefined) put('volumes', JSON.stringify(a.volumes));
   if (Object.keys(a).length > fields) text += unknownFieldsText(a, KNOWN);
   return `${text}}`;
 }
@@ -156,6 +160,7 @@ function decodeAllocation(text: string): Allocation {
       : { displaces: readTexts('displaces', fields['displaces']) }),
     ...(fields['yields'] === undefined ? null : { yields: readYield(fields['yields']) }),
     ...(fields['shared'] === undefined ? null : { shared: asCounts(KIND, 'shared', fields['shared']) }),
+    ...(fields['volumes'] === undefined ? null : { volumes: readVolumes(fields['volumes']) }),
   };
   const rest = unknownFields(fields, KNOWN);
   return rest === null ? allocation : { ...rest, ...allocation };
@@ -180,6 +185,21 @@ function readYield(value: unknown): PendingPreemption {
     intent: { namespace, job, id },
     keeps: { resources, gpus: gpus === undefined ? NO_GPUS : readShares(gpus) },
   };
+}
+
+function readVolumes(value: unknown): readonly VolumeUse[] {
+  return asList(KIND, 'volumes', value).map((entry, position) => {
+    const place = `volumes.${String(position)}`;
+    const fields = asObject(KIND, place, entry);
+    const text = (name: string): string => asText(KIND, `${place}.${name}`, fields[name]);
+    return {
+      ...{ name: text('name'), claim: text('claim'), id: text('id') },
+      ...(fields['source'] === undefined ? null : { source: text('source') }),
+      access: asOneOf(KIND, `${place}.access`, fields['access'], VOLUME_ACCESS),
+      ...(fields['readOnly'] === true ? { readOnly: true as const } : null),
+      onLoss: asOneOf(KIND, `${place}.onLoss`, fields['onLoss'], VOLUME_ON_LOSS),
+    };
+  });
 }
 
 function readEpoch(value: unknown): Epoch {

@@ -10,6 +10,7 @@ import {
   TASK_USERS,
   UPDATE_STRATEGIES,
 } from '../../core/cell/job.ts';
+import { VOLUME_ACCESS, VOLUME_ON_LOSS } from '../../core/cell/volume.ts';
 import type { Codec } from '../wire.ts';
 import { counts, resources, schemaCodec, whole } from '../codec/codec.ts';
 
@@ -74,6 +75,12 @@ const task = z.looseObject({
     }),
   ),
   checks: z.exactOptional(z.record(z.string(), check)),
+  mounts: z.exactOptional(
+    z.record(
+      z.string(),
+      z.looseObject({ path: z.exactOptional(z.string()), readOnly: z.exactOptional(z.literal(true)) }),
+    ),
+  ),
   stop: z.looseObject({ signal: z.string(), graceMs: whole }),
   sidecar: z.boolean(),
   stdin: z.exactOptional(z.literal(true)),
@@ -122,6 +129,18 @@ const group = z.looseObject({
     }),
   ),
   waitMaxMs: whole.nullable(),
+  volumes: z.exactOptional(
+    z.record(
+      z.string(),
+      z.looseObject({
+        claim: z.exactOptional(z.string()),
+        source: z.exactOptional(z.string()),
+        access: z.enum(VOLUME_ACCESS),
+        readOnly: z.exactOptional(z.literal(true)),
+        onLoss: z.enum(VOLUME_ON_LOSS),
+      }),
+    ),
+  ),
 });
 
 const job: z.ZodType<Job> = z.looseObject({

@@ -27,6 +27,7 @@ import type { RolloutRecord } from '../../core/cell/rollout.ts';
 import { ROLLOUT_STATES } from '../../core/cell/rollout.ts';
 import type { Owner, RoleRecord } from '../../core/cell/cell.ts';
 import { ROLE_KINDS } from '../../core/cell/cell.ts';
+import { VOLUME_ACCESS, VOLUME_ON_LOSS } from '../../core/cell/volume.ts';
 import type { Pool, SharedResource } from '../../core/quota/shared-resource.ts';
 import { resources, schemaCodec, whole } from '../codec/codec.ts';
 
@@ -187,7 +188,24 @@ export const sharedResourceCodec = schemaCodec<SharedResource>(
   }),
 );
 
-export const poolCodec = schemaCodec<Pool>('pool', z.looseObject({ used: whole }));
+const volumeFields = {
+  ...{ id: z.string(), source: z.exactOptional(z.string()) },
+  ...{ access: z.enum(VOLUME_ACCESS), onLoss: z.enum(VOLUME_ON_LOSS) },
+};
+
+export const poolCodec = schemaCodec<Pool>(
+  'pool',
+  z.looseObject({
+    used: whole,
+    volume: z.exactOptional(
+      z.looseObject({
+        ...{ ...volumeFields, host: z.string(), job: z.string(), createdAtMs: whole },
+        left: z.exactOptional(z.array(z.looseObject({ host: z.string(), id: z.string(), used: whole }))),
+        deleting: z.exactOptional(z.literal(true)),
+      }),
+    ),
+  }),
+);
 
 /** A switch of an operator, under `pauses/`. */
 export const pauseCodec = schemaCodec<Pause>(

@@ -38,6 +38,9 @@ export const CHECK_FILE_PATTERN = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 export const ENDPOINTS_MAX = 16;
 /** Each is a fetch before the start. */
 export const ARTIFACTS_MAX = 16;
+export const VOLUMES_MAX = 8;
+/** Where a task finds a volume: no step of it is `.` or `..`. */
+export const MOUNT_PATTERN = /^(?:\/(?!\.{1,2}(?:\/|$))[A-Za-z0-9._-]{1,63}){1,8}$/;
 export const SOURCE_BYTES_MAX = 1024;
 export const SOURCE_PATTERN = /^(?:https?:\/\/|file:\/\/\/)[^\s]+$/;
 export const SHA256_PATTERN = /^[0-9a-f]{64}$/;

@@ -1,0 +1,65 @@
+import { describe, expect, it } from 'vitest';
+import { jobToFile, parseJobObject } from '../../../../src/wire/job-file/job-file.ts';
+import { allocationCodec, jobCodec } from '../../../../src/wire/records/records.ts';
+import { testAllocation } from '../../../support/commit-world.ts';
+
+const JOB = { name: 'db', command: ['server'], mounts: { data: {} } };
+
+function faultOf(volumes: object, more: object = {}): string {
+  const reading = parseJobObject({ ...JOB, volumes, ...more });
+  return reading.ok ? 'none' : `${reading.problems[0]?.path ?? ''}: ${reading.problems[0]?.text ?? ''}`;
+}
+
+describe('volumes of a job file', () => {
+  it('S0.25 are filled in, need hosts that keep them, and come back from a printed job and from its record', () => {
+    const volumes = { data: {}, seed: { source: 'seed', access: 'shared', readOnly: true } };
+    const mounts = { data: { path: '/var/lib/db' }, seed: {} };
+    const reading = parseJobObject({ ...JOB, driver: 'sandbox', volumes, mounts });
+    if (!reading.ok) throw new Error(JSON.stringify(reading.problems));
+    const { job } = reading;
+    expect(job.groups['db']?.volumes).toEqual({
+      data: { access: 'exclusive', onLoss: 'keep' },
+      seed: { source: 'seed', access: 'shared', readOnly: true, onLoss: 'keep' },
+    });
+    expect(job.groups['db']?.constraints.map(({ text }) => text)).toEqual([
+      ...['host.driver.sandbox exists', 'host.volumes exists', 'host.volume.seed exists'],
+    ]);
+    expect(parseJobObject(jobToFile(job))).toMatchObject({ ok: true, job });
+    const record = { job, version: 1, desired: 'run' as const, submittedAtMs: 0 };
+    expect(jobCodec.decode(jobCodec.encode(record))).toEqual(record);
+    const use = {
+      name: 'data',
+      claim: 'db.db.data.0',
+      id: 'a',
+      access: 'exclusive',
+      onLoss: 'keep',
+    } as const;
+    const allocation = testAllocation('a', 'h1', {
+      volumes: [use, { ...use, source: 'ssd', readOnly: true }],
+    });
+    expect(allocationCodec.decode(allocationCodec.encode(allocation))).toEqual(allocation);
+  });
+
+  it('S0.28 what contradicts itself is refused with the reason and the remedy', () => {
+    const moved = { reschedule: { onHostLost: true } };
+    expect(faultOf({ data: {} }, moved)).toMatch(
+      /reschedule\.onHostLost: its volume data stays on the lost host: write/,
+    );
+    expect(faultOf({ data: { onLoss: 'recreate' } }, moved)).toBe('none');
+    expect(faultOf({ data: { onLoss: 'recreate' } })).toMatch(/onLoss: nothing is begun again unless/);
+    expect(faultOf({ data: {} }, { update: { strategy: 'start-first' } })).toMatch(/would have no data/);
+    expect(faultOf({ data: {} }, { type: 'system' })).toMatch(/a system job has one allocation on every/);
+    expect(faultOf({ data: { claim: 'pg' } }, { count: 2 })).toMatch(/only one of 2 could have it/);
+    expect(faultOf({ data: { access: 'shared' } }, { gang: true, count: 2 })).toMatch(/no common data/);
+    expect(faultOf({ data: { scope: 'global' } })).toMatch(/not supported yet/);
+    expect(faultOf({ other: {} })).toMatch(/no task mounts it/);
+    expect(faultOf({}, {})).toMatch(/the group has no volume "data"/);
+    expect(faultOf({ data: {} }, { mounts: { data: { path: '/data' } } })).toMatch(/MOORAGE_VOLUME_/);
+    expect(faultOf({ data: {} }, { driver: 'sandbox', mounts: { data: { path: '/a/../b' } } })).toMatch(
+      /absolute path/,
+    );
+    expect(faultOf({ data: {} }, { mounts: { data: { readOnly: true } } })).toMatch(
+      /cannot be kept from writing/,
+    );
+  });
+});
