@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { CliProcess, CliResult } from '../support/cli.ts';
@@ -30,9 +30,9 @@ function isShown(line: string, output: string): boolean {
   return new RegExp(`^${parts.join('.*')}$`, 'm').test(output);
 }
 
-const page = readFileSync(join(PROJECT_ROOT, 'docs', 'tutorial.md'), 'utf8');
-const steps = stepsOf(page);
-const [, inTerminal = ''] = /^```sh terminal\nnpx moorage (.*)\n```$/m.exec(page) ?? [];
+const DOCS = join(PROJECT_ROOT, 'docs');
+const tutorial = readFileSync(join(DOCS, 'tutorial.md'), 'utf8');
+const [, inTerminal = ''] = /^```sh terminal\nnpx moorage (.*)\n```$/m.exec(tutorial) ?? [];
 let packed: Installed;
 let cell: CliProcess;
 
@@ -56,9 +56,9 @@ function typed(script: string): Promise<CliResult> {
   return ended(child);
 }
 
-it('issue 28: the tutorial is typed from its beginning to its end, and shows what it says', async () => {
-  expect(steps.length).toBeGreaterThan(8);
-  for (const { heading, script, shows } of steps) {
+/** Types what the page says, and looks for what it says is shown. */
+async function typePage(page: string): Promise<void> {
+  for (const { heading, script, shows } of stepsOf(page)) {
     const { code, stdout, stderr } = await typed(script);
     expect([heading, code], `${script}\n${stdout}\n${stderr}`).toEqual([heading, 0]);
     for (const line of shows)
@@ -67,7 +67,21 @@ it('issue 28: the tutorial is typed from its beginning to its end, and shows wha
       );
     if (process.env['MOORAGE_SHOW'] !== undefined) process.stderr.write(`== ${heading}\n${stdout}${stderr}`);
   }
+}
+
+it('issue 28: the tutorial is typed from its beginning to its end, and shows what it says', async () => {
+  expect(stepsOf(tutorial).length).toBeGreaterThan(8);
+  await typePage(tutorial);
   const { stdout } = await typed('npx moorage ps -o json');
   const { jobs } = JSON.parse(stdout) as { readonly jobs: readonly { readonly name: string }[] };
   expect(jobs.map(({ name }) => name)).not.toContain('web');
 });
+
+it.each(readdirSync(join(DOCS, 'how-to')))(
+  'issue 28: docs/how-to/%s is typed, and shows what it says',
+  async (name) => {
+    const page = readFileSync(join(DOCS, 'how-to', name), 'utf8');
+    expect(stepsOf(page)).not.toEqual([]);
+    await typePage(page);
+  },
+);
