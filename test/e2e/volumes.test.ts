@@ -66,7 +66,7 @@ async function rounds(round: string): Promise<readonly string[]> {
 }
 
 describe('a job with data of its own', () => {
-  it('S0.24 S0.25 data survives a stop, a new version and a kill of its agent, and is nobody else’s to see', async () => {
+  it('S0.24 S0.25 data survives a stop, a new version and a frozen agent, and is nobody else’s to see', async () => {
     await submit({ ...DB, env: { ROUND: 'one' } });
     const [first = ''] = await rounds('one');
     const host = first.split(' ')[0] ?? '';

@@ -138,8 +138,8 @@ export const IN_HOSTS: readonly Mutant[] = [
     theme: 'repeated',
     slip: 'a host that refused a start for good does it when a copy of the order comes later',
     file: 'host-agent/orders/orders.ts',
-    find: '      await fence(context, request.allocation.id, error.problem);\n',
-    replace: '      await Promise.resolve();\n',
+    find: '    if (FINAL_REFUSALS.has(code)) await fence(context, request.allocation.id, error.problem);\n',
+    replace: '    if (FINAL_REFUSALS.has(code)) await Promise.resolve();\n',
     breaks: ['I34', 'I45', 'I55'],
   },
   {

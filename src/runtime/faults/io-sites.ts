@@ -104,6 +104,10 @@ host-agent/drivers/task-secrets.ts disk.list*2 agent:secrets
 host-agent/drivers/task-secrets.ts disk.makeFolder agent:secrets
 host-agent/drivers/task-secrets.ts disk.publish agent:secrets
 host-agent/drivers/task-secrets.ts disk.remove*2 agent:secrets
+host-agent/drivers/task-volumes.ts commands.run agent:program
+host-agent/drivers/task-volumes.ts disk.list*2 agent:volumes
+host-agent/drivers/task-volumes.ts disk.makeFolder agent:volumes
+host-agent/drivers/task-volumes.ts disk.remove agent:volumes
 host-agent/drivers/toolbox.ts commands.run agent:program
 host-agent/drivers/user-namespaces.ts commands.run agent:program
 host-agent/drivers/user-namespaces.ts disk.list agent:allocation
@@ -245,6 +249,8 @@ monitor/limits/pauses.ts store.attempt*2 monitor:pauses
 monitor/limits/pauses.ts store.read monitor:pauses
 monitor/limits/quotas.ts store.list monitor:quotas
 monitor/limits/shared-resources.ts store.list monitor:shared
+monitor/limits/volumes.ts store.attempt monitor:pools
+monitor/limits/volumes.ts store.read monitor:pools
 monitor/monitor.ts server.close monitor:all
 monitor/monitor.ts server.listen monitor:all
 monitor/reaper/leftovers.ts store.attempt monitor:allocs
@@ -309,6 +315,7 @@ src/runtime/reports/stream-reader.ts http.stream scheduler:get.reports agent: mo
 /** Every route of every role. `streams`: it may answer with one. */
 export const IO_ROUTES: readonly IoRoute[] = linesOf(`
 agent DELETE /v1/allocations/:id
+agent DELETE /v1/volumes/:namespace/:claim/:data
 agent GET /livez
 agent GET /metrics
 agent GET /readyz
@@ -336,6 +343,7 @@ monitor DELETE /v1/quotas/:namespace
 monitor DELETE /v1/secrets/:namespace/:name
 monitor DELETE /v1/shared/:name
 monitor DELETE /v1/tokens/:id
+monitor DELETE /v1/volumes/:namespace/:claim
 monitor GET /
 monitor GET /livez
 monitor GET /metrics
@@ -353,6 +361,7 @@ monitor GET /v1/jobs/:namespace/:job
 monitor GET /v1/jobs/:namespace/:job/exit
 monitor GET /v1/jobs/:namespace/:job/logs streams
 monitor GET /v1/jobs/:namespace/:job/why
+monitor GET /v1/metrics/targets
 monitor GET /v1/names
 monitor GET /v1/names/:name
 monitor GET /v1/openapi.json
@@ -366,6 +375,7 @@ monitor GET /v1/secrets
 monitor GET /v1/secrets-key
 monitor GET /v1/tokens
 monitor GET /v1/usage
+monitor GET /v1/volumes
 monitor GET /v1/whoami
 monitor GET /version
 monitor POST /v1/allocations/:id/exec

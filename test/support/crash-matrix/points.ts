@@ -37,6 +37,8 @@ const ELSEWHERE: readonly (readonly [RegExp, string])[] = [
     /^agent\/disk\.([a-zA-Z]+\/layers|list\/allocation:)/,
     'no task here has a user namespace: user-namespaces.test.ts kills the agent of some',
   ],
+  [/^agent\/disk\.[a-zA-Z]+\/volumes/, 'no task here has a volume: volumes.test.ts'],
+  [/^agent\/server\.(route|chunk)\/delete\.volumes/, 'no volume is deleted here: volumes.test.ts'],
   [/^agent\/link\.renew/, 'no task here has a disconnect deadline'],
   [/^agent\/http\./, 'nobody here asks for a name: name-follower.test.ts, dns.test.ts'],
   [
