@@ -82,11 +82,9 @@ const UNSUPPORTED: Readonly<Record<string, string>> = {
   ttlAfterFinished:
     'ended jobs are kept for the time that the monitors are set to (--job-retention); `moorage delete` forgets one at once',
   success: 'a group succeeds when all of its allocations do',
-  user: 'the host decides which user runs a task',
   schedule: 'start it from cron with `moorage run FILE`',
   cron: 'start it from cron with `moorage run FILE`',
   dependsOn: 'run the second file when `moorage wait` has seen the first end',
-  secrets: 'give the task a file that only the host can read',
 };
 
 type Level = 'job' | 'group' | 'task';
@@ -107,12 +105,12 @@ export function unknownKey(key: string, known: readonly string[]): string {
   const unknown = `unknown key "${key}"`;
   const synonym = Object.hasOwn(SYNONYMS, plain(key)) ? SYNONYMS[plain(key)] : undefined;
   if (synonym !== undefined && known.includes(synonym)) return `${unknown}; did you mean "${synonym}"?`;
-  const near = nearest(key, known);
-  if (near !== null) return `${unknown}; did you mean "${near}"?`;
   const meant = synonym ?? key;
   if (RESOURCE_KEYS.includes(meant)) return `${unknown}; did you mean "resources.${meant}"?`;
   const home = HOMES.find(([, keys]) => keys.includes(meant));
   if (home !== undefined) return `${unknown} here; "${meant}" belongs to the ${home[0]}: write it ${home[2]}`;
+  const near = nearest(key, known);
+  if (near !== null) return `${unknown}; did you mean "${near}"?`;
   const everywhere = HOMES.flatMap(([, keys]) => keys);
   return unknown + (didYouMean(key, everywhere) || `; known here: ${known.join(', ')}`);
 }

@@ -379,13 +379,10 @@ describe('what is refused, and where', () => {
     expect(problemsOf(text)).toEqual(problems);
   });
 
-  test.each(['volumes', 'replaceAfter', 'ttlAfterFinished', 'success'])(
-    '%s is planned, and said to be',
-    (key) => {
-      const [problem] = problemsOf(`name: a\ncommand: [x]\n${key}: {}\n`);
-      expect(problem).toMatch(`bad.yaml:3:1: error: "${key}" is not supported in this version: `);
-    },
-  );
+  test.each(['replaceAfter', 'ttlAfterFinished', 'success'])('%s is planned, and said to be', (key) => {
+    const [problem] = problemsOf(`name: a\ncommand: [x]\n${key}: {}\n`);
+    expect(problem).toMatch(`bad.yaml:3:1: error: "${key}" is not supported in this version: `);
+  });
 
   test('every problem is said, in the order of the text', () => {
     const text = 'name: A\ncount: 0\ncommand: []\nresources: { cpu: 500, memory: 1 }\nreplicas: 1\n';
