@@ -95,11 +95,13 @@ function waitingOnly(report: LiveSlot['report']): Restarts {
   return { ...NO_RESTARTS, waiting, lastExit: exits.find((exit) => exit !== null) ?? null };
 }
 
-/** A task with an end that has not ended for good. */
+/** Tasks that have ended, not for good, and those that are being started again. */
 function waitingIn(report: LiveSlot['report']): number {
   if (report === null || isTerminal(report.state)) return 0;
-  return Object.values(report.tasks).filter((task) => task.exit !== undefined && !isTerminal(task.state))
-    .length;
+  return Object.values(report.tasks).filter(
+    ({ state, exit, restarts, startedAtMs }) =>
+      !isTerminal(state) && (exit !== undefined || (restarts > 0 && startedAtMs === undefined)),
+  ).length;
 }
 
 function endBefore(task: TaskReport): Exit | null {

@@ -42,6 +42,8 @@ describe('issue 28: how often a slot was started again', () => {
     const waits = live({ restarts: 3, exit: { code: 8 }, lastExit: { code: 7 } });
     expect(restartsOfSlot(waits, [])).toMatchObject({ count: 3, waiting: 1, lastExit: { code: 8 } });
     expect(restartsOfSlot(live({ exit: { code: 8 } }), [])).toMatchObject({ count: 0, waiting: 1 });
+    const starts = live({ state: 'starting', restarts: 3, lastExit: { code: 7 } });
+    expect(restartsOfSlot(starts, [])).toMatchObject({ count: 3, waiting: 1, lastExit: { code: 7 } });
   });
 
   it('as a new allocation, also after its host went down; an update and a place that was never found are none', () => {

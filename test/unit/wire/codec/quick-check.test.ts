@@ -64,7 +64,7 @@ describe('quickCheck', () => {
         fc.array(fc.nat(20), { maxLength: 8 }),
         fc.oneof(fc.constant(undefined), fc.jsonValue(), fc.integer({ min: -101, max: 101 })),
         (job, path, put) => {
-          const quick = changed(job, path, put);
+          const quick = copyOf(changed(job, path, put));
           const slow = jobRecordSchema.safeParse(copyOf(quick));
           if (!quickCheck(jobRecordSchema)(quick)) return;
           expect(slow.success).toBe(true);
@@ -87,7 +87,7 @@ describe('quickCheck', () => {
         fc.array(fc.nat(20), { maxLength: 8 }),
         fc.oneof(fc.constant(undefined), fc.jsonValue(), fc.integer({ min: -101, max: 70_000 })),
         (path, put) => {
-          const quick = changed(order, path, put);
+          const quick = copyOf(changed(order, path, put));
           if (!quickCheck(startRequest)(quick)) return;
           const slow = startRequest.safeParse(copyOf(quick));
           expect(slow.success).toBe(true);
