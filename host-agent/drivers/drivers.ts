@@ -1,7 +1,8 @@
 /**
  * What a task needs on the machine before it starts. For each attempt the tools below make its control groups
  * (`task-limits.ts`, `../limits/`), fetch and unpack its files (`task-files.ts`, `artifact-cache.ts`, `unpacked.ts`,
- * `derived-folders.ts`), bring its secrets (`task-secrets.ts`) and its volumes (`task-volumes.ts`), and let the driver of its kind prepare the launch. `task-driver.ts` is what a driver must do:
+ * `derived-folders.ts`), bring its secrets (`task-secrets.ts`) and its volumes (`task-volumes.ts`), and let the driver of its
+ * kind prepare the launch. `task-driver.ts` is what a driver must do:
  *
  * - `exec.ts`: a plain process; `isolation.ts` makes it a stranger on its host
  * - `sandbox.ts`: bubblewrap around it; `toolbox.ts` finds the programs of the host

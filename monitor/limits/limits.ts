@@ -1,5 +1,7 @@
-/** What operators define. `quotas.ts`: what namespaces may use. `shared-resources.ts`: what hosts share. `pauses.ts`: what is paused. `volumes.ts`: data that
- * outlives allocations. */
+/**
+ * What operators define. `quotas.ts`: what namespaces may use. `shared-resources.ts`: what hosts share. `pauses.ts`: what is
+ * paused. `volumes.ts`: data that outlives allocations.
+ */
 import type { Write } from '../../src/ports/cell-store.ts';
 import { outcomeUnknown } from '../refusals.ts';
 import type { RolePorts } from '../../src/runtime/runtime.ts';

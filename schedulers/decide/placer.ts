@@ -118,6 +118,7 @@ export class Placer {
     const { placement, evicts } = made;
     const { cell, incarnation, options, world } = this.#term;
     const ask = this.#askOf(group);
+    const shared = this.#sharedOn(placement.host, ask);
     const allocation: Allocation = {
       id: made.id,
       host: placement.host,
@@ -125,12 +126,8 @@ export class Placer {
       resources: ask.resources,
       gpus: placement.gpus,
       ports: placement.ports,
-      ...this.#sharedOn(placement.host, ask),
-      ...this.#volumesOf(job, group, {
-        index: fill.index,
-        id: made.id,
-        shared: this.#sharedOn(placement.host, ask),
-      }),
+      ...shared,
+      ...(group.volumes && this.#volumesOf(job, group, { index: fill.index, id: made.id, shared })),
       namespace: job.namespace,
       job: job.name,
       jobVersion: job.record.version,
@@ -160,9 +157,8 @@ export class Placer {
       index,
       id,
       shared,
-    }: { readonly index: number; readonly id: string; readonly shared: { shared: SharedUse } | null },
+    }: Pick<Allocation, 'index' | 'id'> & { readonly shared: { readonly shared: SharedUse } | null },
   ): Pick<Allocation, 'volumes' | 'shared'> {
-    if (group.volumes === undefined) return NO_VOLUMES;
     const volumes = this.#data.usesOf(job, group, index, id);
     const claims = volumes.map(({ claim }) => [volumePool(job.namespace, claim), 1] as const);
     return { volumes, shared: { ...shared?.shared, ...Object.fromEntries(claims) } };
@@ -242,8 +238,6 @@ function pinned(group: Group, host: string | undefined, why: string | null = nul
   const only = { attribute: 'id', operator: '==', value: host, text } as const;
   return { ...group, constraints: [only, ...group.constraints] };
 }
-
-const NO_VOLUMES: Pick<Allocation, 'volumes' | 'shared'> = Object.freeze({});
 
 const NO_HOSTS: readonly KnownHost[] = Object.freeze([]);
 

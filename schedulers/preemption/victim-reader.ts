@@ -38,8 +38,8 @@ export class VictimReader {
   }
 
   /**
-   * @returns victims by id, as the store has them. One that is missing is gone, or an operator keeps it now, or its record cannot be read and so cannot be
-   *   marked; one that is not to run is stopping already
+   * @returns victims by id, as the store has them. One that is missing is gone, or an operator keeps it now, or its record
+   *   cannot be read and so cannot be marked; one that is not to run is stopping already
    * @throws StoreError
    */
   async read(victims: readonly VictimKey[], cause: string): Promise<ReadonlyMap<string, Eviction>> {

@@ -1,11 +1,10 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { cpSync, readFileSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { DevCellProcess } from '../support/cli.ts';
 import { issueFor, ONE_OF_EACH, PROJECT_ROOT, runCli, startDevCell, testFolder } from '../support/cli.ts';
+import { freePort } from '../support/free-port.ts';
 
 const DASHBOARDS = join(PROJECT_ROOT, 'docs', 'dashboards');
 const folder = testFolder();
@@ -18,15 +17,6 @@ afterAll(async () => {
   await cell.stop();
   folder[Symbol.dispose]();
 });
-
-/** Free at this moment. */
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await new Promise((resolve) => server.once('listening', resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
 
 interface Sample {
   readonly metric: Readonly<Record<string, string>>;

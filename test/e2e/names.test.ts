@@ -1,13 +1,12 @@
 import { spawn } from 'node:child_process';
 import { copyFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
-import type { AddressInfo } from 'node:net';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { JobStatus } from '../../src/wire/api/monitor-api.ts';
 import type { NameAnswer } from '../../src/wire/api/names-api.ts';
 import type { CliProcess, DevCellProcess } from '../support/cli.ts';
 import { ended, PROJECT_ROOT, runCli, startCli, startDevCell, testFolder } from '../support/cli.ts';
+import { freePort } from '../support/free-port.ts';
 
 const folder = testFolder();
 const NAME = 'http.web.shop.default';
@@ -25,16 +24,6 @@ afterAll(async () => {
   expect((await cell.stop()).code).toBe(0);
   folder[Symbol.dispose]();
 });
-
-/** One that was free a moment ago: nginx cannot say which one it took. */
-function freePort(): Promise<number> {
-  return new Promise((resolve) => {
-    const server = createServer().listen(0, '127.0.0.1', () => {
-      const { port } = server.address() as AddressInfo;
-      server.close(() => resolve(port));
-    });
-  });
-}
 
 /** nginx as in the examples, on a port of its own. */
 async function startProxy(): Promise<{ readonly url: string; readonly stop: () => Promise<unknown> }> {

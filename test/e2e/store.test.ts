@@ -30,7 +30,7 @@ afterAll(async () => {
 
 const moorage = (...args: string[]) => runCli(args, { cwd: folder.path });
 
-it('S0.36 S3.50 etcd killed with -9 comes back on its ports and its data, the screen says so, and a one-off run of that moment waits and succeeds', async () => {
+it('S3.50 etcd killed with -9 comes back on its ports and its data, the screen says so, and a one-off run of that moment waits and succeeds', async () => {
   expect((await moorage('run', '--name', 'before', '--', 'true')).code).toBe(0);
   // The second time it is the process that was started again which dies.
   for (const time of [1, 2]) {

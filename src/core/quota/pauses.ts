@@ -5,7 +5,7 @@ export type Pausable = (typeof PAUSABLE)[number];
 /** The attribute of a host that names its pool. */
 export const POOL_ATTRIBUTE = 'pool';
 
-/** Where a pause holds: at most one of namespace, pool and host, and a job with its namespace. Nothing: in the whole cell. */
+/** Where a pause holds, or what it may hold for. A pause has at most one of namespace, pool and host, and a job with its namespace. Nothing: in the whole cell. */
 export interface PauseScope {
   readonly namespace?: string;
   readonly job?: string;
@@ -32,9 +32,6 @@ export interface Pauses {
   get(name: string): Pause | undefined;
 }
 
-/** What is asked about. */
-export type PauseTarget = PauseScope;
-
 /** The end of a pause's key: `placement/job/team-a/web`. */
 export function pauseName(what: Pausable, scope: PauseScope): string {
   return `${what}/${scopeName(scope)}`;
@@ -48,7 +45,7 @@ function scopeName({ namespace, job, pool, host }: PauseScope): string {
 }
 
 /** Of the widest scope that holds; null: it goes on. */
-export function pauseOn(pauses: Pauses, what: Pausable, target: PauseTarget): Pause | null {
+export function pauseOn(pauses: Pauses, what: Pausable, target: PauseScope): Pause | null {
   if (pauses.size === 0) return null;
   const { namespace, job, pool, host } = target;
   const holds = (scope: PauseScope): Pause | null => {
@@ -65,7 +62,7 @@ export function pauseOn(pauses: Pauses, what: Pausable, target: PauseTarget): Pa
 }
 
 /** When the last pause that held for the target ended, by a monitor's clock; 0: none that is known. */
-export function pauseEndedAtMs(pauses: Pauses, what: Pausable, target: PauseTarget): number {
+export function pauseEndedAtMs(pauses: Pauses, what: Pausable, target: PauseScope): number {
   if (pauses.size === 0) return 0;
   const { namespace, job } = target;
   const scopes: readonly PauseScope[] =

@@ -398,7 +398,7 @@ describe('schedulers on a cell in memory', () => {
     lawsHold();
   });
 
-  it('S0.5 S4.30 a session that is lost drops all and starts over, and loses nothing', async () => {
+  it('S4.30 a session that is lost drops all and starts over, and loses nothing', async () => {
     const host = await world.host('h1', 64_000);
     const { store, scheduler } = await world.scheduler({ id: 'batch-1' });
     await world.submit(makeJob('many', {}, { count: 20 }, 10));

@@ -80,7 +80,7 @@ const RESTART = { attempts: 9, windowMs: 1_000, delayMs: 0, on: 'always' } as co
 const BACKOFF = { attempts: null, delayMs: 1_000, delayMaxMs: 8_000, onHostLost: false };
 
 describe('slots', () => {
-  it('S3.39 a failure is answered by a longer wait each time, on another host, with the next attempt', () => {
+  it('a failure is answered by a longer wait each time, on another host, with the next attempt', () => {
     const job = makeJob('batch', { reschedule: BACKOFF });
     const failed = [1, 2, 3].map((attempt) => outcome({ allocation: `a${String(attempt)}`, attempt }));
     const { fills, nextAtMs } = evaluate(view(job, { outcomes: failed, nowMs: 1_000 }));

@@ -222,7 +222,7 @@ describe('the life of an allocation', () => {
     await world.until(id, isReleased);
   });
 
-  it('S0.20 S3.42 a missed event costs time only: the scan finds the end', async () => {
+  it('S0.20 a missed event costs time only: the scan finds the end', async () => {
     const world = await host();
     const order = someStart();
     const { id } = order.allocation;

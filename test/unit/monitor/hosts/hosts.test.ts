@@ -149,7 +149,7 @@ describe('lost hosts', () => {
     expect(await world.eligibilityOf('h1')).toBeNull();
   });
 
-  it('S0.9 I18 a host that is only silent is not lost while its session lives', async () => {
+  it('I18 a host that is only silent is not lost while its session lives', async () => {
     const { hosts } = await cell(3);
     await hosts[0]?.close();
     await pass(60, hosts.slice(1));
