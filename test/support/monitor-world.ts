@@ -22,6 +22,7 @@ import {
 } from '../../src/wire/records/records.ts';
 import type { MonitorDeps } from '../../monitor/monitor.ts';
 import { Monitor } from '../../monitor/monitor.ts';
+import { undocumented } from './documented.ts';
 import { ManualClock, until } from './manual-clock.ts';
 import { ReportingHost } from './reporting-host.ts';
 
@@ -122,19 +123,23 @@ export class MonitorWorld {
     return await this.read(this.keys.ledger(host), ledgerCodec);
   }
 
-  call(
+  /** The answer, which is as the API's document says. */
+  async call(
     method: HttpCall['method'],
     url: string,
     body?: unknown,
     headers: Readonly<Record<string, string>> = {},
   ): Promise<HttpAnswer> {
-    return this.http.call({
+    const answer = await this.http.call({
       method,
       url,
       headers,
       timeoutMs: 5_000,
       ...(body === undefined ? {} : { body }),
     });
+    const fault = undocumented({ method, url }, answer);
+    if (fault !== null) throw new Error(fault);
+    return answer;
   }
 
   async close(): Promise<void> {

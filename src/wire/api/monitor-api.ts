@@ -173,6 +173,8 @@ export interface JobStatus {
   readonly rollout?: RolloutStatus;
   /** Hosts that hold allocations of the job and do not report; absent from older monitors. */
   readonly silentHosts?: readonly SilentHost[];
+  /** As in HostListAnswer: allocations may run of which this monitor has not heard; absent from older monitors. */
+  readonly incomplete?: boolean;
 }
 
 /** A host that does not report or is lost, and what that means for the allocations of one job there. */

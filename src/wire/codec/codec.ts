@@ -18,15 +18,21 @@ const SCHEMA_RECORD_CHARS_MAX = 512 * 1024;
 /** A job nests 8 deep; 512 keys is the bound on what authors may write, the rest is for defaults. */
 const RECORD_JSON_LIMITS = { depthMax: 20, keysMax: 1024 };
 
+/** Its schema is also what the API says of the record where it shows it. */
+export interface SchemaCodec<T> extends Codec<T> {
+  readonly schema: z.ZodType<T>;
+}
+
 /**
  * A codec from a schema. Schemas are loose: fields that a newer version added stay on the value and are written back with
  * it (I64).
  *
  * @param kind the record's name in errors
  */
-export function schemaCodec<T extends object>(kind: string, schema: z.ZodType<T>): Codec<T> {
+export function schemaCodec<T extends object>(kind: string, schema: z.ZodType<T>): SchemaCodec<T> {
   const check = quickCheck(schema);
   return {
+    schema,
     encode: (value) => JSON.stringify({ v: RECORD_VERSION, ...value }),
     decode: (text) => {
       const known = quickly(text, check);

@@ -1,14 +1,17 @@
 /**
  * The document that tells programs what a monitor's API takes: OpenAPI 3.1, of the routes that are served, and of the shapes by
- * which their bodies are checked. `operations.ts` has what it says of each route; `api-page.ts` makes `docs/api.md` of it.
+ * which their bodies are checked. `operations/` has what it says of each route, `answers/` what it says of answers; `api-page.ts` makes
+ * `docs/api.md` of it.
  */
 import { z } from 'zod';
 import type { Right } from '../../core/access/access.ts';
 import { holdersOf, isForAnybody } from '../../core/access/access.ts';
 import { BULK_JOBS_MAX, MIN_REVISION_HEADER, REVISION_HEADER } from '../api/monitor-api.ts';
 import { jobJsonSchema } from '../job-file/json-schema.ts';
-import type { Answer, Operation, Parameter } from './operations.ts';
-import { OPERATIONS } from './operations.ts';
+import { EXAMPLES } from './answers/answer-examples.ts';
+import { ANSWERS, answerSchemas } from './answers/answers.ts';
+import type { Answer, Operation, Parameter } from './operations/operation.ts';
+import { OPERATIONS } from './operations/operations.ts';
 
 /** A route as it is served; `CHANNEL` for those of WebSocket. */
 export interface ServedRoute {
@@ -53,7 +56,7 @@ export interface OpenApiParameter {
 
 export interface OpenApiResponse {
   readonly description: string;
-  readonly content?: Readonly<Record<string, { readonly schema: unknown }>>;
+  readonly content?: Readonly<Record<string, { readonly schema: unknown; readonly example?: unknown }>>;
   /** Of an error: what `code` may be. */
   readonly 'x-codes'?: readonly string[];
 }
@@ -91,7 +94,7 @@ export function openApiOf(routes: readonly ServedRoute[], version: string): Open
     },
     paths,
     components: {
-      schemas: { Problem: PROBLEM, JobFile: withoutDialect(jobJsonSchema()) },
+      schemas: { ...answerSchemas(), JobFile: withoutDialect(jobJsonSchema()) },
       securitySchemes: {
         token: { type: 'http', scheme: 'bearer', description: 'of a person: moorage token create' },
         certificate: { type: 'mutualTLS', description: "of the cell's authority: moorage pki issue" },
@@ -183,23 +186,17 @@ function responsesOf({ answers, errors = {} }: Operation): Readonly<Record<strin
   return responses;
 }
 
-function responseOf({ type, of }: Answer): OpenApiResponse {
+/** @throws Error naming a type that is no text and of which `answers.ts` says nothing */
+function responseOf({ type = 'application/json', of }: Answer): OpenApiResponse {
   if (type === null) return { description: of };
-  const title = /^\w+/.exec(of)?.[0] ?? of;
-  const isJson = type === undefined || type.endsWith('json');
-  const schema = isJson ? { type: 'object', title } : { type: 'string' };
-  return { description: of, content: { [type ?? 'application/json']: { schema } } };
+  const name = /^\w+/.exec(of)?.[0] ?? of;
+  const example = Object.hasOwn(EXAMPLES, name) ? { example: EXAMPLES[name] } : {};
+  if (Object.hasOwn(ANSWERS, name))
+    return {
+      description: of,
+      content: { [type]: { schema: { $ref: `#/components/schemas/${name}` }, ...example } },
+    };
+  if (type === 'application/json') throw new Error(`the document says nothing of ${name}`);
+  const schema = { type: type.endsWith('json') ? 'object' : 'string' };
+  return { description: of, content: { [type]: { schema } } };
 }
-
-const PROBLEM = {
-  type: 'object',
-  required: ['status', 'code', 'detail'],
-  properties: {
-    status: { type: 'integer' },
-    code: { type: 'string', description: 'stable, for programs' },
-    detail: { type: 'string', description: 'one sentence for people' },
-    hint: { type: 'string', description: 'what to do about it' },
-    path: { type: 'string', description: 'the place in the request that is wrong' },
-    extra: { type: 'object', description: 'further facts, by code' },
-  },
-};

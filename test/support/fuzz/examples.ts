@@ -1,4 +1,4 @@
-import { OPERATIONS } from '../../../src/wire/openapi/operations.ts';
+import { OPERATIONS } from '../../../src/wire/openapi/operations/operations.ts';
 import { requestFor } from '../../../src/wire/api/arbiter-api.ts';
 import { someStart, someStop, someTask } from '../host-orders.ts';
 import type { ServedRoute } from '../rights-table.ts';

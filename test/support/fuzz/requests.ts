@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { OPERATIONS } from '../../../src/wire/openapi/operations.ts';
+import { OPERATIONS } from '../../../src/wire/openapi/operations/operations.ts';
 import type { ServedRoute } from '../rights-table.ts';
 import { bodies } from './bodies.ts';
 import { examplesOf } from './examples.ts';

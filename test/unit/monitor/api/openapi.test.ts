@@ -6,14 +6,17 @@ import type { HttpCall } from '../../../../src/ports/http.ts';
 import { apiPage } from '../../../../src/wire/openapi/api-page.ts';
 import type { OpenApi, OpenApiOperation } from '../../../../src/wire/openapi/openapi.ts';
 import { openApiOf } from '../../../../src/wire/openapi/openapi.ts';
-import { OPERATIONS } from '../../../../src/wire/openapi/operations.ts';
+import { EXAMPLES } from '../../../../src/wire/openapi/answers/answer-examples.ts';
+import { ANSWERS } from '../../../../src/wire/openapi/answers/answers.ts';
+import { OPERATIONS } from '../../../../src/wire/openapi/operations/operations.ts';
 import { PROJECT_ROOT } from '../../../support/cli.ts';
+import { monitorDocument, schemaFault, undocumented } from '../../../support/documented.ts';
 import { hostRecord, MonitorWorld } from '../../../support/monitor-world.ts';
 import { servedRoutes } from '../../../support/rights-table.ts';
 import { hostCodec } from '../../../../src/wire/records/records.ts';
 
 const served = servedRoutes().filter(({ server }) => server === 'monitor');
-const document = openApiOf(served, '0');
+const document = monitorDocument;
 
 const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
   Object.entries(methods).map(([method, operation]) => ({ path, method, operation })),
@@ -58,6 +61,28 @@ describe('28 the API explains itself', () => {
     );
     expect(used.length).toBeGreaterThan(40);
     expect([...new Set(used)].filter((code) => !known.has(code))).toEqual([]);
+  });
+
+  it.each(Object.keys(ANSWERS).filter((name) => !['Problem', 'Exit'].includes(name)))(
+    'the example of %s is one',
+    (name) => {
+      const parts = ['Restarts', 'Allocation', 'AllocationReport', 'AllocationStatus'];
+      if (!parts.includes(name)) expect(schemaFault(name, EXAMPLES[name])).toBeNull();
+      else expect(schemaFault(name, {})).not.toBeNull();
+    },
+  );
+
+  it('an answer with another shape, or with more than the document says, is found', () => {
+    const answer = EXAMPLES['RunAnswer'] as object;
+    expect(schemaFault('RunAnswer', { ...answer, created: 'yes' })).toContain('boolean');
+    expect(schemaFault('RunAnswer', { ...answer, more: 1 })).toContain('says nothing');
+    expect(schemaFault('RunAnswer', { namespace: 'default', job: 'a' })).toContain('created');
+    expect(
+      undocumented({ method: 'GET', url: 'http://memory/1/v1/hosts' }, { status: 418, body: {} }),
+    ).toContain('418');
+    const problem = { status: 404, code: 'no-such-code', detail: '' };
+    const url = 'http://memory/1/v1/jobs/a/b';
+    expect(undocumented({ method: 'GET', url }, { status: 404, body: problem })).toContain('no-such-code');
   });
 
   it('docs/api.md is made of it', async () => {

@@ -108,7 +108,7 @@ describe('jobs through a monitor', () => {
       summary: 'no scheduler of kind service is alive',
       groups: [{ pending: 1 }],
     });
-    const answer = { summary: 'needs 4 cpu' };
+    const answer = { namespace: 'default', job: 'web', scheduler: 's1', summary: 'needs 4 cpu', groups: [] };
     const peer = await world.network.server().listen(
       [
         {
