@@ -117,7 +117,8 @@ export async function buildPage(dir) {
     tsconfig: false,
     transform: { target: 'es2023', jsx: { runtime: 'automatic', importSource: 'preact' } },
   });
-  const { output } = await bundled.generate({ format: 'esm', minify: true, codeSplitting: false });
+  const names = { entryFileNames: '[name]-[hash].js', chunkFileNames: '[name]-[hash].js' };
+  const { output } = await bundled.generate({ format: 'esm', minify: true, ...names });
   await bundled.close();
   const source = (name) => readFileSync(join(root, 'page', name), 'utf8');
   rmSync(dir, { recursive: true, force: true });
@@ -126,12 +127,13 @@ export async function buildPage(dir) {
     writeFileSync(join(dir, name), text);
     writeFileSync(join(dir, `${name}.gz`), gzipSync(text, { level: 9 }));
   };
+  // What is loaded later, such as the terminal, lies in files of its own.
+  for (const { fileName, code } of output) write(fileName, code);
   const named = {
-    'main.js': output[0].code,
-    'style.css': source('style.css'),
+    'style.css': source('style.css') + terminalStyles(),
     'icon.svg': source('icon.svg'),
   };
-  let index = source('index.html');
+  let index = source('index.html').replaceAll('/page/main.js', `/page/${output[0].fileName}`);
   for (const [name, text] of Object.entries(named)) {
     const hash = createHash('sha256').update(text).digest('hex').slice(0, 12);
     const hashed = name.replace('.', `-${hash}.`);
@@ -139,6 +141,14 @@ export async function buildPage(dir) {
     index = index.replaceAll(`/page/${name}`, `/page/${hashed}`);
   }
   write('index.html', index);
+}
+
+/** Those of the package, without what they say of themselves. */
+function terminalStyles() {
+  const file = createRequire(import.meta.url).resolve('@xterm/xterm/css/xterm.css');
+  return readFileSync(file, 'utf8')
+    .replace(/\/\*[^]*?\*\//g, '')
+    .replace(/\n\s*\n/g, '\n');
 }
 
 async function compileShim() {

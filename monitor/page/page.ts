@@ -39,7 +39,10 @@ const FILE_HEADERS = {
 
 /** Nothing runs that is not a file of this page, and nothing is called but the cell's monitors. */
 function indexHeaders({ copy }: PageState): Readonly<Record<string, string>> {
-  const others = monitorsOf(copy).map(({ address }) => new URL(address).origin);
+  // Of another origin a terminal's channel is named apart.
+  const others = monitorsOf(copy)
+    .map(({ address }) => new URL(address).origin)
+    .flatMap((origin) => [origin, origin.replace(/^http/, 'ws')]);
   const policy = [
     "default-src 'none'",
     "script-src 'self'",

@@ -5,13 +5,14 @@ import type { HostStatus } from '../../src/wire/api/monitor-api.ts';
 import { cores, size } from '../../src/wire/values/words.ts';
 import { troubleOf } from '../figures/host-grid.ts';
 import { useCell, usePolled } from '../parts/hooks.ts';
+import type { Column } from '../parts/parts.ts';
 import { Failed, Loading, Meter, Table } from '../parts/parts.ts';
 import { Drain } from './drain.tsx';
 
 const EVERY_MS = 5_000;
 
 export function Hosts(props: { readonly filter: string }): JSX.Element {
-  const { client } = useCell();
+  const { client, may } = useCell();
   const [filter, setFilter] = useState(props.filter);
   const [drained, setDrained] = useState<string | null>(null);
   const [failed, setFailed] = useState<Error | null>(null);
@@ -24,6 +25,19 @@ export function Hosts(props: { readonly filter: string }): JSX.Element {
       setFailed(null);
       answer.now();
     }, setFailed);
+  };
+  const act: Column<HostStatus> = {
+    head: 'Do',
+    cell: ({ host, eligibility }) =>
+      eligibility === null || eligibility.state === 'ready' ? (
+        <button type="button" aria-label={`Drain ${host.id}`} onClick={() => setDrained(host.id)}>
+          Drain
+        </button>
+      ) : (
+        <button type="button" aria-label={`Ready ${host.id}`} onClick={() => ready(host.id)}>
+          Ready
+        </button>
+      ),
   };
   return (
     <>
@@ -71,19 +85,7 @@ export function Hosts(props: { readonly filter: string }): JSX.Element {
             },
           },
           { head: 'Allocations', kind: 'wide number', cell: ({ allocations }) => allocations },
-          {
-            head: 'Do',
-            cell: ({ host, eligibility }) =>
-              eligibility === null || eligibility.state === 'ready' ? (
-                <button type="button" aria-label={`Drain ${host.id}`} onClick={() => setDrained(host.id)}>
-                  Drain
-                </button>
-              ) : (
-                <button type="button" aria-label={`Ready ${host.id}`} onClick={() => ready(host.id)}>
-                  Ready
-                </button>
-              ),
-          },
+          ...(may('operate') ? [act] : []),
         ]}
       />
       {drained === null ? null : (

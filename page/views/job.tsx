@@ -4,17 +4,26 @@ import type { JobRef } from '../../src/clients/monitor-paths.ts';
 import type { AllocationStatus } from '../../src/wire/api/monitor-api.ts';
 import { ago, duration, exitText, resources } from '../../src/wire/values/words.ts';
 import { useCell, useNowMs, usePolled } from '../parts/hooks.ts';
-import { Confirm, Failed, Loading, Output, Table } from '../parts/parts.ts';
+import { Confirm, Failed, Loading, Table } from '../parts/parts.ts';
+import { Logs, Shell } from './inside.tsx';
 import { Phase } from './jobs.tsx';
+import { RolloutView } from './rollout.tsx';
+import { TimelineView } from './timeline.tsx';
 import { WhyView } from './why.tsx';
 
 const EVERY_MS = 5_000;
 
+/** Of one allocation. */
+interface Shown {
+  readonly what: 'output' | 'terminal';
+  readonly of: AllocationStatus;
+}
+
 export function JobView(props: { readonly job: JobRef }): JSX.Element {
   const { job } = props;
-  const { client } = useCell();
+  const { client, may } = useCell();
   const answer = usePolled('job', EVERY_MS, (signal) => client.status(job, { signal }));
-  const [shown, setShown] = useState<AllocationStatus | null>(null);
+  const [shown, setShown] = useState<Shown | null>(null);
   const [asks, setAsks] = useState(false);
   const [failed, setFailed] = useState<Error | null>(null);
   const nowMs = useNowMs(EVERY_MS);
@@ -43,7 +52,7 @@ export function JobView(props: { readonly job: JobRef }): JSX.Element {
       {silentHosts.map(({ host, detail }) => (
         <p class="notice" key={host}>{`▲ ${host}: ${detail}`}</p>
       ))}
-      {summary.desired === 'stop' ? null : (
+      {summary.desired === 'stop' || !may('submit') ? null : (
         <p class="actions">
           <button type="button" onClick={() => setAsks(true)}>
             Stop this job
@@ -56,6 +65,9 @@ export function JobView(props: { readonly job: JobRef }): JSX.Element {
         </Confirm>
       ) : null}
       <WhyView job={job} />
+      {summary.type === 'batch' && summary.version === 1 ? null : (
+        <RolloutView job={job} of={answer.value} onDone={answer.now} />
+      )}
       <section aria-labelledby="allocations-title">
         <h2 id="allocations-title">Allocations</h2>
         <Table
@@ -66,7 +78,7 @@ export function JobView(props: { readonly job: JobRef }): JSX.Element {
           columns={[
             { head: 'Allocation', cell: ({ name }) => name },
             { head: 'State', cell: (status) => stateOf(status) },
-            { head: 'Host', cell: ({ allocation }) => allocation.host },
+            { head: 'Host', kind: 'wide', cell: ({ allocation }) => allocation.host },
             { head: 'Asks for', kind: 'wide', cell: ({ allocation }) => resources(allocation.resources) },
             { head: 'Scheduler', kind: 'wide', cell: ({ allocation }) => allocation.scheduler },
             { head: 'Restarts', kind: 'wide number', cell: ({ restarts }) => restarts.count },
@@ -76,22 +88,17 @@ export function JobView(props: { readonly job: JobRef }): JSX.Element {
               cell: ({ allocation }) => ago(nowMs, allocation.createdAtMs),
             },
             {
-              head: 'Output',
-              cell: (status) => (
-                <button
-                  type="button"
-                  aria-label={`Show output of ${status.name}`}
-                  aria-pressed={shown?.allocation.id === status.allocation.id}
-                  onClick={() => setShown(status)}
-                >
-                  Show
-                </button>
-              ),
+              head: 'See',
+              cell: (status) => <See of={status} shown={shown} onShow={setShown} />,
             },
           ]}
         />
       </section>
-      {shown === null ? null : <Logs job={job} of={shown} />}
+      {shown?.what === 'output' ? <Logs job={job} of={shown.of} /> : null}
+      {shown?.what === 'terminal' ? (
+        <Shell key={shown.of.allocation.id} of={shown.of} onClose={() => setShown(null)} />
+      ) : null}
+      <TimelineView of={answer.value} nowMs={nowMs} />
       {outcomes.length === 0 ? null : (
         <section aria-labelledby="outcomes-title">
           <h2 id="outcomes-title">Ended allocations</h2>
@@ -129,42 +136,32 @@ function stateOf({ allocation, report, stale }: AllocationStatus): string {
   return `${state}${wish}${stale ? ' (host silent)' : ''}`;
 }
 
-function Logs(props: { readonly job: JobRef; readonly of: AllocationStatus }): JSX.Element {
-  const { allocation, report, name } = props.of;
-  const tasks = Object.keys(report?.tasks ?? {});
-  const [task, setTask] = useState<string | null>(null);
-  const [stream, setStream] = useState<'stdout' | 'stderr'>('stdout');
-  const chosen = task ?? tasks[0];
+/** Its output; a terminal in it, while it runs and if its viewer may. */
+function See(props: {
+  readonly of: AllocationStatus;
+  readonly shown: Shown | null;
+  readonly onShow: (shown: Shown) => void;
+}): JSX.Element {
+  const { of, shown, onShow } = props;
+  const { may } = useCell();
+  const isShown = (what: Shown['what']): boolean =>
+    shown?.what === what && shown.of.allocation.id === of.allocation.id;
+  const button = (what: Shown['what'], label: string, text: string): JSX.Element => (
+    <button
+      type="button"
+      aria-label={`${label} ${of.name}`}
+      aria-pressed={isShown(what)}
+      onClick={() => onShow({ what, of })}
+    >
+      {text}
+    </button>
+  );
   return (
-    <section aria-labelledby="logs-title">
-      <h2 id="logs-title">Output of {name}</h2>
-      <p class="actions">
-        {tasks.length < 2 ? null : (
-          <label class="inline">
-            Task
-            <select value={chosen} onChange={(event) => setTask(event.currentTarget.value)}>
-              {tasks.map((one) => (
-                <option key={one}>{one}</option>
-              ))}
-            </select>
-          </label>
-        )}
-        <label class="inline">
-          Stream
-          <select
-            value={stream}
-            onChange={(event) => setStream(event.currentTarget.value === 'stderr' ? 'stderr' : 'stdout')}
-          >
-            <option>stdout</option>
-            <option>stderr</option>
-          </select>
-        </label>
-      </p>
-      <Output
-        label={stream}
-        job={props.job}
-        call={{ stream, allocation: allocation.id, ...(chosen === undefined ? {} : { task: chosen }) }}
-      />
-    </section>
+    <span class="buttons">
+      {button('output', 'Show output of', 'Output')}
+      {may('enter') && of.report?.state === 'running'
+        ? button('terminal', 'Open a terminal in', 'Terminal')
+        : null}
+    </span>
   );
 }

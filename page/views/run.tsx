@@ -12,7 +12,7 @@ const WAIT_MS = 20_000;
 
 /** A command, run once somewhere in the cell, with its output as it comes and how it ended. */
 export function Run(): JSX.Element {
-  const { client, me } = useCell();
+  const { client, me, may } = useCell();
   const [run, setRun] = useState<JobRef | null>(null);
   const [exit, setExit] = useState<RunExit | null>(null);
   const [failed, setFailed] = useState<Error | null>(null);
@@ -33,6 +33,7 @@ export function Run(): JSX.Element {
       .then((answer) => setRun({ namespace: answer.namespace, job: answer.job }), setFailed)
       .finally(() => setSending(false));
   };
+  if (!may('submit')) return <p class="notice">This token may look, and run nothing: its scope is read.</p>;
   return (
     <>
       <form

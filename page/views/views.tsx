@@ -2,7 +2,8 @@
  * The views, by the name in the address:
  *
  * - `cell-view.tsx`: the cell at a glance, with `host-map.tsx`, `schedulers.tsx` and `waiting.tsx`
- * - `jobs.tsx`: jobs with a filter; `job.tsx`: a job with its allocations, its output and `why.tsx`
+ * - `jobs.tsx`: jobs with a filter; `job.tsx`: a job with its allocations and `why.tsx`, its `rollout.tsx` and `timeline.tsx`;
+ *   `inside.tsx`: the output of one allocation, and a terminal in it
  * - `hosts.tsx`: hosts; `drain.tsx` asks before one is drained, and says what would move
  * - `run.tsx`: a one-off run from a form, its output streaming
  * - `events.tsx`: what happens, live; `conflicts.tsx`: conflicts, told step by step

@@ -132,6 +132,13 @@ export interface ChannelClient {
   open(call: ChannelCall): Promise<ChannelAnswer>;
 }
 
+/**
+ * A browser sets no headers of a WebSocket. It offers this protocol, which the server takes, and beside it one that is its token
+ * behind `CHANNEL_BEARER`.
+ */
+export const CHANNEL_PROTOCOL = 'moorage';
+export const CHANNEL_BEARER = 'moorage.bearer.';
+
 /** A message at its longest: 64 KiB of bytes, and what stands before them. */
 export const CHANNEL_MESSAGE_BYTES_MAX = 128 * 1024;
 

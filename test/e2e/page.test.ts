@@ -151,6 +151,74 @@ describeNeeding(firstMissing(program('chromium')), 'the page', () => {
       await look('job');
     });
 
+    it('28 a terminal in an allocation: keys go there and output comes, in colours, at the size of the window', async () => {
+      await page.getByRole('button', { name: /^Open a terminal in .*\[0\]/ }).click();
+      await page.getByRole('button', { name: 'Open the terminal' }).click();
+      const terminal = page.getByRole('region', { name: /^Terminal in web/ });
+      await terminal.getByText('● live').waitFor();
+      const shows = (text: string | RegExp): Promise<void> =>
+        terminal.locator('.xterm-rows').getByText(text).last().waitFor();
+      await page.keyboard.type('printf "\\033[38;2;200;30;30m%s\\033[0m\\n" "in ${MOORAGE_HOST}."\n');
+      await shows(/^in host-\d\.$/);
+      const sizeAt = async (width: number): Promise<number> => {
+        await page.setViewportSize({ width, height: HEIGHT });
+        // A size that the command has not heard of yet is asked for again.
+        for (;;) {
+          await page.keyboard.type('clear; echo "has $(stty size | cut -d" " -f2)."\n');
+          await shows(/^has \d+\.$/);
+          const rows = await terminal.locator('.xterm-rows').textContent();
+          const columns = Number(/has (\d+)\./.exec(rows ?? '')?.[1]);
+          if (width > 1000 === columns > 80) return columns;
+        }
+      };
+      expect(await sizeAt(1440)).toBeGreaterThan(80);
+      expect(await sizeAt(360)).toBeLessThan(80);
+      await look('terminal');
+      // The keyboard gets out again, and back in.
+      await page.keyboard.press('Shift+Tab');
+      expect(await page.evaluate('document.activeElement.textContent')).toBe('Close the terminal');
+      await page.keyboard.press('Tab');
+      await page.keyboard.type('exit 5\n');
+      await terminal.getByText('■ ended, exit code 5').waitFor();
+      await page.getByRole('button', { name: 'Close the terminal' }).click();
+      expect(await terminal.count()).toBe(0);
+    });
+
+    it('28 an update: it waits for a word, is paused, promoted and undone from here, and its allocations stand in time', async () => {
+      const web = (script: string) => ({
+        ...{ name: 'rolls', type: 'service', count: 2, script },
+        update: { canary: 1, minHealthy: '500ms' },
+      });
+      await other().submit(web('sleep 1000'));
+      await page.goto(`${page.url().split('#')[0] ?? ''}#/jobs/default/rolls`);
+      await see(/2 of 2 running/);
+      await other().submit(web('sleep 2000'));
+      const says = async (act: string): Promise<void> => {
+        await page.getByRole('button', { name: act, exact: true }).click();
+        await page.getByRole('dialog').getByRole('button', { name: act, exact: true }).click();
+      };
+      await says('Pause the update');
+      await see('paused');
+      await says('Resume the update');
+      await see(/the canary is up/);
+      await look('rollout');
+      await says('Promote the canaries');
+      await page.getByRole('row', { name: /^2 .* current, good 2$/ }).waitFor();
+      const times = page.getByRole('region', { name: 'Allocations over time' });
+      // Two of each version, and the canary.
+      await times
+        .getByRole('row', { name: /rolls\[\d\] 1 .*\d\d:\d\d:\d\d .*killed/ })
+        .nth(1)
+        .waitFor();
+      await times
+        .getByRole('row', { name: /rolls\[\d\] 2 .*running/ })
+        .nth(1)
+        .waitFor();
+      await look('timeline');
+      await says('Undo');
+      await page.getByRole('row', { name: /^3 .* current.*version 1 again/ }).waitFor();
+    });
+
     it('28 why a job waits: each host, and the check that refused it', async () => {
       await home().submit({ name: 'huge', type: 'batch', command: ['true'], resources: { cpu: '64' } });
       await go('Cell');
@@ -162,6 +230,27 @@ describeNeeding(firstMissing(program('chromium')), 'the page', () => {
       await look('why');
       await go('Cell');
       await look('cell');
+    });
+
+    it('28 who may only look is offered nothing that changes the cell, and enters no task', async () => {
+      const { token } = await home().createToken({
+        ...{ name: 'guest', scope: 'read', namespaces: null, ttlMs: 600_000 },
+      });
+      const guest = await context.newPage();
+      await guest.goto(`${cell.file.monitors[0] ?? ''}/#token=${token}`);
+      await guest.getByText('Hosts by').waitFor();
+      for (const [view, sign] of [
+        ['hosts', 'host-1'],
+        ['jobs/default/web', 'Allocations over time'],
+        ['run', 'its scope is read'],
+      ] as const) {
+        await guest.goto(`${cell.file.monitors[0] ?? ''}/#/${view}`);
+        await guest.getByText(sign).first().waitFor();
+        expect(await guest.getByRole('button', { name: /Drain|Stop|Undo|terminal|Run once/ }).count()).toBe(
+          0,
+        );
+      }
+      await guest.close();
     });
 
     it('28 a conflict, told step by step', async () => {
@@ -201,11 +290,25 @@ describeNeeding(firstMissing(program('chromium')), 'the page', () => {
       await look('events');
     });
 
-    it('28 its monitor is killed while it watches: it says so, and goes on at the other one', async () => {
-      await go('Jobs');
+    it('28 its monitor is killed while it watches, with a terminal open: it says so, and both go on at the other one', async () => {
+      await page.goto(`${page.url().split('#')[0] ?? ''}#/jobs/default/rolls`);
+      await page
+        .getByRole('button', { name: /^Open a terminal in/ })
+        .first()
+        .click();
+      await page.getByRole('button', { name: 'Open the terminal' }).click();
+      const rows = page.locator('.xterm-rows');
+      await page
+        .getByRole('region', { name: /^Terminal in/ })
+        .getByText('● live')
+        .waitFor();
+      await page.keyboard.type('kept=before\n');
       const pid = Number(/monitor-1 (\d+)/.exec(cell.output())?.[1]);
       process.kill(pid, 'SIGKILL');
       await see(/does not answer\. This page goes on at/);
+      await page.keyboard.type('echo "after, $kept."\n');
+      await rows.getByText('after, before.').waitFor();
+      await go('Jobs');
       await other().submit({ name: 'after', type: 'batch', command: ['true'] });
       await page.getByRole('link', { name: 'default/after' }).waitFor();
       await go('Events');

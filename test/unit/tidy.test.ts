@@ -64,7 +64,7 @@ const TOUCHES_NOTHING =
 /** Of `src/wire`, only these packages; everything else that speaks to the world is an adapter. */
 const WIRE_PACKAGES = new Set(['zod', 'yaml']);
 /** The page runs in a browser. */
-const PAGE_PACKAGES = new Set(['preact', 'preact/hooks']);
+const PAGE_PACKAGES = new Set(['preact', 'preact/hooks', '@xterm/xterm', '@xterm/addon-fit']);
 
 /** Folders whose head has a name of its own: the class that a role is, a list of verbs, or the place where a program begins. */
 const HEADS: Readonly<Record<string, string>> = {

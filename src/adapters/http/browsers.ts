@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import type { ListenOptions } from '../../ports/http.ts';
 
@@ -18,6 +19,26 @@ export function answerBrowsers(app: FastifyInstance, isKnown: ListenOptions['isK
     reply.raw.setHeader('vary', 'origin');
     if (method === 'OPTIONS') return allow(reply);
   });
+}
+
+/**
+ * A browser opens a WebSocket for any page, and shows its user's certificate for it: whether that page may is asked here. Who is
+ * no browser names no origin.
+ */
+export function mayOpenChannel(
+  headers: IncomingHttpHeaders,
+  isKnown: ListenOptions['isKnownOrigin'],
+): boolean {
+  const { origin, host } = headers;
+  return origin === undefined || isKnown?.(origin) === true || hostOf(origin) === host;
+}
+
+function hostOf(origin: string): string | null {
+  try {
+    return new URL(origin).host;
+  } catch {
+    return null;
+  }
 }
 
 function allow(reply: FastifyReply): FastifyReply {

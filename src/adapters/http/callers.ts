@@ -1,8 +1,9 @@
-import type { IncomingMessage, Server } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage, Server } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
 import type { Caller } from '../../core/access/access.ts';
 import type { AdmitToken, NotAdmitted } from '../../ports/http.ts';
+import { CHANNEL_BEARER } from '../../ports/http.ts';
 import { onAbort } from '../../ports/on-abort.ts';
 import type { Problem } from '../../wire/api/problem.ts';
 import { ProblemError } from '../../wire/api/problem.ts';
@@ -74,8 +75,16 @@ export function certifiedCallers(server: Server, cell: string, admit: AdmitToken
 
 const BEARER = /^bearer +(\S+)$/i;
 
+/** Of a channel the token may stand among the protocols: that is all that a browser can say of itself there. */
+function tokenIn({ authorization, upgrade, ...headers }: IncomingHttpHeaders): string | undefined {
+  const shown = BEARER.exec(authorization ?? '')?.[1];
+  if (shown !== undefined || upgrade === undefined) return shown;
+  const offered = (headers['sec-websocket-protocol'] ?? '').split(',').map((one) => one.trim());
+  return offered.find((one) => one.startsWith(CHANNEL_BEARER))?.slice(CHANNEL_BEARER.length);
+}
+
 async function admitted(admit: AdmitToken, { headers }: IncomingMessage): Promise<Admitted> {
-  const token = BEARER.exec(headers.authorization ?? '')?.[1];
+  const token = tokenIn(headers);
   if (token === undefined) throw new ProblemError(problemOfStatus(401));
   const admission = await admit(token);
   if (admission === 'unknown') throw new ProblemError(UNKNOWN_TOKEN);

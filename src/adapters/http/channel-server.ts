@@ -3,11 +3,12 @@ import { STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { WebSocketServer } from 'ws';
 import { mayUse } from '../../core/access/access.ts';
-import type { Channel, ChannelRoute } from '../../ports/http.ts';
-import { CHANNEL_MESSAGE_BYTES_MAX } from '../../ports/http.ts';
+import type { Channel, ChannelRoute, ListenOptions } from '../../ports/http.ts';
+import { CHANNEL_MESSAGE_BYTES_MAX, CHANNEL_PROTOCOL } from '../../ports/http.ts';
 import type { Log } from '../../ports/telemetry.ts';
 import type { Problem } from '../../wire/api/problem.ts';
 import { ProblemError } from '../../wire/api/problem.ts';
+import { mayOpenChannel } from './browsers.ts';
 import type { CallerOf } from './callers.ts';
 import { cutAtEnd } from './callers.ts';
 import { matchRoute } from './route-match.ts';
@@ -18,14 +19,24 @@ import { SocketChannel } from './socket-channel.ts';
 /** Channels of one process; each holds a connection and some buffers. */
 const CHANNELS_MAX = 1_024;
 
+interface ChannelDeps {
+  readonly callerOf: CallerOf;
+  readonly isKnownOrigin: ListenOptions['isKnownOrigin'];
+  readonly log: Log;
+}
+
 /** Takes the server's upgrades to WebSocket on these routes, and refuses every other upgrade. */
 export function takeChannels(
   server: Server,
   routes: readonly ChannelRoute[],
-  callerOf: CallerOf,
-  log: Log,
+  { callerOf, isKnownOrigin, log }: ChannelDeps,
 ): { close(): void } {
-  const sockets = new WebSocketServer({ noServer: true, maxPayload: CHANNEL_MESSAGE_BYTES_MAX });
+  const sockets = new WebSocketServer({
+    noServer: true,
+    maxPayload: CHANNEL_MESSAGE_BYTES_MAX,
+    // Never the one that is a token.
+    handleProtocols: (offered) => offered.has(CHANNEL_PROTOCOL) && CHANNEL_PROTOCOL,
+  });
   const open = new Set<Channel>();
   server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
     socket.on('error', () => socket.destroy());
@@ -38,6 +49,7 @@ export function takeChannels(
         ? matchRoute(routes, request.method ?? 'GET', request.url ?? '/')
         : null;
     const opened = async (): Promise<(channel: Channel) => Promise<void>> => {
+      if (!mayOpenChannel(request.headers, isKnownOrigin)) throw new ProblemError(problemOfStatus(403));
       const admitted = await callerOf(request);
       const { peer } = admitted;
       if (found === null) throw new ProblemError(problemOfStatus(routes.length === 0 ? 400 : 404));

@@ -142,7 +142,8 @@ function makeServer(routes: readonly Route[], listen: ListenOptions, options: Fa
   );
   app.setNotFoundHandler((_request, reply) => sendProblem(reply, problemOfStatus(404)));
   for (const route of routes) mount(app, route, { open, callers, log: options.log });
-  const channels = takeChannels(app.server, listen.channels ?? [], callerOf, options.log);
+  const channelDeps = { callerOf, isKnownOrigin: listen.isKnownOrigin, log: options.log };
+  const channels = takeChannels(app.server, listen.channels ?? [], channelDeps);
   return {
     app,
     close: (graceMs) => {

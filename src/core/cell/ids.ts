@@ -33,6 +33,17 @@ export function makeId(nowMs: number, randomBytes: Uint8Array, from = 0): string
   return time + tail;
 }
 
+/** When an id was made, by the clock of who made it; null: it is no such id. */
+export function timeOfId(id: string): number | null {
+  let time = 0;
+  for (const letter of id.slice(0, TIME_CHARS)) {
+    const value = ALPHABET.indexOf(letter);
+    if (value < 0) return null;
+    time = time * 32 + value;
+  }
+  return id.length === TIME_CHARS + RANDOM_CHARS ? time : null;
+}
+
 export function isId(text: string): boolean {
   return ID_PATTERN.test(text);
 }
