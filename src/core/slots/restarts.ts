@@ -6,6 +6,8 @@ import { isTerminal } from '../host/states.ts';
 export interface Restarts {
   /** Starts of the present version beyond the first one of each slot. */
   readonly count: number;
+  /** Those of the slot that was started again most often. */
+  readonly most: number;
   /** Tasks and slots that have ended and wait to be started again. */
   readonly waiting: number;
   /** When the latest of them began; null: none was started again, or it is not known. */
@@ -14,7 +16,9 @@ export interface Restarts {
   readonly lastExit: Exit | null;
 }
 
-export const NO_RESTARTS: Restarts = Object.freeze({ count: 0, waiting: 0, lastAtMs: null, lastExit: null });
+export const NO_RESTARTS: Restarts = Object.freeze({
+  ...{ count: 0, most: 0, waiting: 0, lastAtMs: null, lastExit: null },
+});
 
 /** What holds a slot now. */
 export interface LiveSlot {
@@ -33,7 +37,7 @@ export function restartsOfSlot(live: LiveSlot, ends: readonly Outcome[]): Restar
   const again = Object.values(report?.tasks ?? {}).filter((task) => task.restarts > 0);
   const startedMs = again.flatMap((task) => task.startedAtMs ?? []);
   return {
-    count,
+    ...{ count, most: count },
     waiting: waitingIn(report),
     lastAtMs: again.length === 0 ? allocation.createdAtMs : latest(startedMs),
     lastExit: again.map(endBefore).find((exit) => exit !== null) ?? earlier.at(-1)?.exit ?? null,
@@ -45,12 +49,8 @@ export function restartsOfEmptySlot(ends: readonly Outcome[]): Restarts {
   const placed = ends.filter((end) => end.host !== '');
   const last = placed.at(-1);
   if (last === undefined) return NO_RESTARTS;
-  return {
-    count: placed.reduce((sum, end) => sum + 1 + end.restarts, -1),
-    waiting: 1,
-    lastAtMs: null,
-    lastExit: last.exit ?? null,
-  };
+  const count = placed.reduce((sum, end) => sum + 1 + end.restarts, -1);
+  return { count, most: count, waiting: 1, lastAtMs: null, lastExit: last.exit ?? null };
 }
 
 export function joinRestarts(all: Iterable<Restarts>): Restarts {
@@ -60,6 +60,7 @@ export function joinRestarts(all: Iterable<Restarts>): Restarts {
     const isLater = one.lastAtMs !== null && one.lastAtMs >= (joined.lastAtMs ?? 0);
     joined = {
       count: joined.count + one.count,
+      most: Math.max(joined.most, one.most),
       waiting: joined.waiting + one.waiting,
       lastAtMs: isLater ? one.lastAtMs : joined.lastAtMs,
       lastExit: isLater || joined.lastExit === null ? (one.lastExit ?? joined.lastExit) : joined.lastExit,
@@ -73,9 +74,9 @@ const LOOP_UP_MS = 60_000;
 /** Fewer may be bad luck. */
 const LOOP_RESTARTS_MIN = 2;
 
-/** Is it started again and again? */
-export function isLooping({ count, waiting, lastAtMs }: Restarts, nowMs: number): boolean {
-  if (count < LOOP_RESTARTS_MIN) return false;
+/** Is it, or one of its slots, started again and again? Many slots started again once each are no loop: a host came back. */
+export function isLooping({ most, waiting, lastAtMs }: Restarts, nowMs: number): boolean {
+  if (most < LOOP_RESTARTS_MIN) return false;
   return waiting > 0 || (lastAtMs !== null && nowMs - lastAtMs < LOOP_UP_MS);
 }
 

@@ -12,7 +12,7 @@ const A = 'http://a';
 /** One that has ports and addresses of its host, and one that its host has not spoken of. */
 const lent = allocationOf('h1', 'a1', { index: 0, ports: { http: 20_000, admin: 20_001 } });
 const silent = allocationOf('h2', 'a2', { index: 1 });
-const LOOPING = { count: 4, waiting: 1, lastAtMs: null, lastExit: { code: 3 } };
+const LOOPING = { count: 4, most: 4, waiting: 1, lastAtMs: null, lastExit: { code: 3 } };
 const ROWS: readonly AllocationStatus[] = [
   {
     ...{ name: 'web[0]', allocation: lent, asOfMs: 1, stale: false },
