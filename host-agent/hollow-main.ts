@@ -21,6 +21,7 @@ import { BODY_BYTES_MAX, CLOSE_GRACE_MS, delegationChecks, running, verifierOf }
 import { Registrar } from './api/registration.ts';
 import { PERIODIC_TASKS, startPeriodicTasks } from './api/periodic-tasks.ts';
 import type { Served } from './api/api.ts';
+import { askEpoch } from './orders/epochs.ts';
 import { askStore } from './orders/orderer.ts';
 import { hostChannels, hostRoutes } from './api/api.ts';
 import { HostPauses } from './tasks/held-restarts.ts';
@@ -103,6 +104,7 @@ export async function runHollow(options: HollowOptions): Promise<RunningAgent> {
     ...found,
     ready: () => registrar.registered,
     ask: askStore(store, cellKeys(options.cell)),
+    askEpoch: askEpoch(store, cellKeys(options.cell)),
     ...delegations,
     metricsText: () => metrics.render(),
   });

@@ -54,6 +54,7 @@ import type { NetworkRules } from './network/network.ts';
 import { Registrar } from './api/registration.ts';
 import type { PeriodicTaskOptions } from './api/periodic-tasks.ts';
 import { PERIODIC_TASKS, startPeriodicTasks } from './api/periodic-tasks.ts';
+import { askEpoch } from './orders/epochs.ts';
 import { askStore } from './orders/orderer.ts';
 import type { HostRoutesOptions } from './api/api.ts';
 import { hostChannels, hostRoutes } from './api/api.ts';
@@ -246,6 +247,7 @@ export async function runAgent(options: AgentOptions): Promise<RunningAgent> {
       find: () => served,
       ready: () => registrar.registered,
       ask: askStore(store, cellKeys(options.cell)),
+      askEpoch: askEpoch(store, cellKeys(options.cell)),
       ...(options.ownStartMs === undefined ? {} : { ownStartMs: options.ownStartMs }),
       ...delegations,
       metricsText: () => metrics.render(),

@@ -75,6 +75,24 @@ describe('S4.13 I39 a stolen certificate', () => {
     }
   });
 
+  it('I17 of a scheduler makes no host deaf to the others by an epoch that nobody has made', async () => {
+    const thief = await as('scheduler', 'thief');
+    const { incarnation } = someStop().epoch;
+    const epoch = { incarnation, counter: 1_000_000 };
+    const order = someStart({ allocation: { host: 'host-1', scheduler: 'thief', epoch } });
+    const path = `${at('agent')}/v1/allocations/${order.allocation.id}`;
+    const unknown = [409, 'epoch-unknown'];
+    expect(await call(thief, 'PUT', path, order)).toEqual(unknown);
+    expect(await call(thief, 'POST', `${path}/stop`, { ...someStop(), epoch })).toEqual(unknown);
+    const operator = new MonitorClient(await as('operator', 'ann'), {
+      urls: [at('monitor')],
+      from: 'a test',
+    });
+    await operator.submit({ name: 'heard', type: 'batch', command: ['sleep', '1000'] });
+    await runningOf(operator, 'heard');
+    await operator.stop({ namespace: 'default', job: 'heard' });
+  });
+
   it('of a monitor enters no task: each delegation is for one host, allocation, act, request, and for seconds', async () => {
     const operator = new MonitorClient(await as('operator', 'ann'), {
       urls: [at('monitor')],

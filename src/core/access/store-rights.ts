@@ -33,7 +33,8 @@ export function storeAreas(keys: CellKeys): readonly StoreArea[] {
     { prefix: keys.meta, access: { scheduler: read, agent: read, monitor: read, arbiter: read } },
     { prefix: keys.hosts, access: { scheduler: read, agent: write, monitor: write }, own: 'agent' },
     { prefix: keys.alive, access: { scheduler: read, agent: write, monitor: read }, own: 'agent' },
-    { prefix: keys.eligibility, access: { scheduler: read, monitor: write } },
+    // A host asks whether there is an epoch that is new to it.
+    { prefix: keys.eligibility, access: { scheduler: read, agent: read, monitor: write } },
     { prefix: keys.ledgers, access: { scheduler: write, monitor: write } },
     { prefix: keys.allocations, access: { scheduler: write, agent: read, monitor: write, arbiter: read } },
     { prefix: keys.jobs, access: { scheduler: read, monitor: write } },

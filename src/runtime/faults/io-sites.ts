@@ -164,6 +164,7 @@ host-agent/network/network.ts commands.run*5 agent:program
 host-agent/orders/admission.ts verifier.verify agent:ticket
 host-agent/orders/commands.ts disk.sizeOf agent:exec
 host-agent/orders/commands.ts processes.exec agent:attempt
+host-agent/orders/epochs.ts store.read agent:eligibility+meta
 host-agent/orders/orderer.ts store.read agent:allocs+owners
 host-agent/orders/orders.ts disk.freeBytes agent:all
 host-agent/orders/orders.ts disk.publish agent:allocation-spec

@@ -1,0 +1,63 @@
+import type { Caller } from '../../src/core/access/access.ts';
+import type { Epoch } from '../../src/core/cell/epoch.ts';
+import type { CellKeys } from '../../src/core/cell/keys.ts';
+import type { CellStore } from '../../src/ports/cell-store.ts';
+import { StoreError } from '../../src/ports/cell-store.ts';
+import { ProblemError } from '../../src/wire/api/problem.ts';
+import { eligibilityCodec, metaCodec } from '../../src/wire/records/records.ts';
+
+/** Whether the store has come as far as the epoch on this host. @throws StoreError */
+export type AskEpoch = (host: string, epoch: Epoch) => Promise<boolean>;
+
+/** @returns a question to the store; what it said of the cell's incarnation is kept, so that most epochs cost no read */
+export function askEpoch(store: CellStore, keys: CellKeys): AskEpoch {
+  let known: string | null = null;
+  return async (host, { incarnation, counter }) => {
+    if (counter === 0 && incarnation === known) return true;
+    const eligibilityKey = keys.eligibilityOf(host);
+    const { entries } = await store.read([keys.meta, eligibilityKey]);
+    const [meta, eligibility] = [entries.get(keys.meta), entries.get(eligibilityKey)];
+    known = meta === undefined ? null : metaCodec.decode(meta.value).incarnation;
+    const reached = eligibility === undefined ? 0 : eligibilityCodec.decode(eligibility.value).counter;
+    return incarnation === known && counter <= reached;
+  };
+}
+
+/** The agent of the host that is ordered. */
+interface EpochKeeper {
+  readonly host: { readonly id: string };
+  /** Newer than all that it has seen? */
+  isNewEpoch(epoch: Epoch): boolean;
+}
+
+/**
+ * An order with an epoch that nobody has made is refused: a host that took it would refuse all schedulers from then on (I17).
+ * Only an epoch that is new here is asked for.
+ *
+ * @param ask absent: the callers are trusted
+ * @throws ProblemError; 503 while the store is needed and does not answer
+ */
+export async function checkEpoch(
+  peer: Caller | null,
+  agent: EpochKeeper,
+  epoch: Epoch,
+  ask: AskEpoch | undefined,
+): Promise<void> {
+  if (peer === null || ask === undefined || !agent.isNewEpoch(epoch)) return;
+  if (await answered(() => ask(agent.host.id, epoch))) return;
+  throw new ProblemError({
+    status: 409,
+    code: 'epoch-unknown',
+    detail: 'the store knows of no such epoch yet',
+  });
+}
+
+async function answered(ask: () => Promise<boolean>): Promise<boolean> {
+  try {
+    return await ask();
+  } catch (error) {
+    if (!(error instanceof StoreError)) throw error;
+    const detail = 'the store does not answer, and it must say whether there is such an epoch';
+    throw new ProblemError({ status: 503, code: 'store-away', detail, hint: 'ask again' }, error);
+  }
+}
