@@ -29,7 +29,7 @@ export const exit: z.ZodType<Exit> = z.object({
 });
 
 export const restarts: z.ZodType<Restarts> = z.object({
-  ...{ count: whole, waiting: whole, lastAtMs: whole.nullable(), lastExit: exit.nullable() },
+  ...{ count: whole, most: whole, waiting: whole, lastAtMs: whole.nullable(), lastExit: exit.nullable() },
 });
 
 const claim = {
