@@ -57,6 +57,8 @@ export async function bundle({ entries, dir, chunks, replaced = new Map() }) {
     input: Object.fromEntries(entries.map((entry) => [entry, `${entry}.ts`])),
     platform: 'node',
     tsconfig: false,
+    // Of benches alone, and it finds files of its own by where it lies.
+    external: ['playwright-core'],
     transform: { target: 'node20.19' },
     plugins: [
       { name: 'replaced', load: (id) => replaced.get(relative(root, id)) ?? null },

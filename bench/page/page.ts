@@ -2,12 +2,13 @@
  * What the page costs: the bytes of its first load, the time to its first picture in a browser (where Chromium is), and the
  * processor time of a monitor with many viewers, beside the same monitor without any. A viewer makes the calls of the view
  * `Cell`, as often as that does, with a token of its own. `npm run bench -- page --viewers 100 --seconds 20`
+ *
+ * `frames.ts`: how smoothly it scrolls over a large cell; `chromium.ts` finds the browser.
  */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import type { BrowserType } from 'playwright-core';
 import { devCell } from '../../cli/dev/dev-cell.ts';
 import { USUAL_CELL } from '../../cli/dev/usual-cell.ts';
 import type { LocalCell } from '../../cli/local-cell/local-cell.ts';
@@ -18,6 +19,7 @@ import { MonitorClient } from '../../src/clients/monitor-client.ts';
 import { seededRandom } from '../../src/core/random/random.ts';
 import { flagsOf } from '../testbed/flags.ts';
 import { percentile } from '../testbed/percentile.ts';
+import { launchChromium } from './chromium.ts';
 
 const { viewers, seconds, rounds, seed } = flagsOf({ viewers: 100, seconds: 20, rounds: 5, seed: 1 });
 /** When viewers first ask. */
@@ -27,7 +29,8 @@ const TOKEN_TTL_MS = 3_600_000;
 /** As often as the page asks. */
 const CELL_EVERY_MS = 5_000;
 const SCHEDULERS_EVERY_MS = 2_000;
-const CHROMIUM = '/usr/bin/chromium';
+const USAGE_EVERY_MS = 10_000;
+const EVENTS_AGAIN_MS = 1_000;
 
 async function measure(): Promise<void> {
   const base = mkdtempSync(join(tmpdir(), 'moorage-bench-'));
@@ -99,17 +102,7 @@ async function tokensOf(cell: LocalCell, count: number): Promise<readonly string
 
 /** Each time in a browser profile of its own, which has nothing of the page yet. */
 async function firstPicture(cell: LocalCell, token: string): Promise<void> {
-  // Not bundled: a package for development, with files of its own beside it.
-  const name = 'playwright-core';
-  const { chromium } = (await import(name)) as { readonly chromium: BrowserType };
-  const browser = await chromium
-    .launch({ executablePath: CHROMIUM, args: ['--no-sandbox'] })
-    .catch((error: unknown) => {
-      process.stdout.write(
-        `page first-picture not measured: ${(error as Error).message.split('\n')[0] ?? ''}\n`,
-      );
-      return null;
-    });
+  const browser = await launchChromium((text) => process.stdout.write(`page first-picture ${text}\n`));
   if (browser === null) return;
   const paintsMs: number[] = [];
   const filledMs: number[] = [];
@@ -135,11 +128,11 @@ async function viewersCost(cell: LocalCell, tokens: readonly string[]): Promise<
   const idle = await shareOfCore(pid);
   const over = new AbortController();
   const ca = readFileSync(join(cell.credentials?.folder ?? '', 'ca.pem'), 'utf8');
-  const calls = { made: 0 };
+  const calls = { made: 0, failed: 0 };
   const watching = tokens.map((token) => watch(cell, token, ca, calls, over.signal));
   // Their first calls open connections.
   await pause(CELL_EVERY_MS);
-  calls.made = 0;
+  Object.assign(calls, { made: 0, failed: 0 });
   const watched = await shareOfCore(pid);
   const perSecond = calls.made / seconds;
   over.abort();
@@ -147,7 +140,7 @@ async function viewersCost(cell: LocalCell, tokens: readonly string[]): Promise<
   process.stdout.write(
     `page viewers=${String(tokens.length)} monitor cpu=${(watched * 100).toFixed(1)}% of a core, ` +
       `without viewers ${(idle * 100).toFixed(1)}%; calls=${perSecond.toFixed(0)}/s ` +
-      `cpu/call=${(((watched - idle) * 1e6) / perSecond).toFixed(0)}us seconds=${String(seconds)}\n`,
+      `cpu/call=${(((watched - idle) * 1e6) / perSecond).toFixed(0)}us failed=${String(calls.failed)} seconds=${String(seconds)}\n`,
   );
 }
 
@@ -170,7 +163,7 @@ async function watch(
   cell: LocalCell,
   token: string,
   ca: string,
-  calls: { made: number },
+  calls: { made: number; failed: number },
   signal: AbortSignal,
 ): Promise<void> {
   const http = nodeClient(bearerOf(token, ca));
@@ -181,16 +174,26 @@ async function watch(
     while (!signal.aborted) {
       const asked = ask();
       calls.made += asked.length;
-      await Promise.all(asked);
+      // As the page does: it is asked again.
+      const answers = await Promise.allSettled(asked);
+      if (!signal.aborted) calls.failed += answers.filter(({ status }) => status === 'rejected').length;
       await pause(everyMs, undefined, { signal });
     }
   };
   const follow = async (): Promise<void> => {
-    for await (const _ of client.events('now', { follow: true, signal }));
+    while (!signal.aborted) {
+      try {
+        for await (const _ of client.events('now', { follow: true, signal }));
+      } catch {
+        if (!signal.aborted) calls.failed += 1;
+      }
+      await pause(EVENTS_AGAIN_MS, undefined, { signal });
+    }
   };
   const all = [
     again(CELL_EVERY_MS, () => [client.cell(), client.hosts(), client.pauses(), client.jobs()]),
     again(SCHEDULERS_EVERY_MS, () => [client.schedulers()]),
+    again(USAGE_EVERY_MS, () => [client.usage({})]),
     follow(),
   ];
   try {

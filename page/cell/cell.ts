@@ -12,6 +12,7 @@ import type { WhoAmI } from '../../src/wire/access/token-api.ts';
 import type { Right } from '../../src/core/access/access.ts';
 import { mayUse } from '../../src/core/access/access.ts';
 import type { ChannelClient } from '../../src/ports/http.ts';
+import type { SchedulerHistory } from '../figures/series.ts';
 import { Feed } from './feed.ts';
 import { fetchClient } from './fetch-client.ts';
 import { Link } from './link.ts';
@@ -23,6 +24,8 @@ export interface Cell {
   readonly link: Link;
   readonly feed: Feed;
   readonly me: WhoAmI;
+  /** What was seen of them since the page was opened, by their ids. */
+  readonly schedulers: Map<string, SchedulerHistory>;
   /** Whether the viewer has the right: what the cell would refuse is not offered. */
   readonly may: (right: Right) => boolean;
 }
@@ -47,7 +50,8 @@ export async function enter(home: string, token: string | null): Promise<Entry> 
     const me = await client.whoAmI();
     const { monitors = [] } = await client.cell();
     link.learn(monitors.map(({ address }) => address));
-    const cell = { client, link, me, may: rightsOf(me), feed: new Feed(client) };
+    const schedulers = new Map<string, SchedulerHistory>();
+    const cell = { client, link, me, schedulers, may: rightsOf(me), feed: new Feed(client) };
     return { kind: 'in', cell: { ...cell, channels: socketClient(options) } };
   } catch (error) {
     if (!(error instanceof ProblemError) || error.problem.status !== 401) throw error;

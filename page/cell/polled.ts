@@ -1,3 +1,4 @@
+import { Pace } from '../figures/pace.ts';
 import { Watchable } from './signal.ts';
 
 export interface Loaded<T> {
@@ -7,23 +8,20 @@ export interface Loaded<T> {
   readonly error: Error | null;
 }
 
-/** The pause between two loads, as a multiple of what one takes: large cells are asked less often. */
-const PAUSE_FACTOR = 8;
-const PAUSE_MAX_MS = 30_000;
-
 /** Something that is loaded again and again, never twice at once, and not while nobody looks. */
 export class Polled<T> {
   readonly state = new Watchable<Loaded<T>>({ value: null, error: null });
   readonly #load: (signal: AbortSignal) => Promise<T>;
   readonly #everyMs: number;
+  readonly #pace: Pace;
   readonly #ended = new AbortController();
-  #timer: ReturnType<typeof setTimeout> | undefined;
+  #timer: { readonly id: ReturnType<typeof setTimeout>; readonly atMs: number } | null = null;
   #isLoading = false;
   #wanted = false;
-  #restMs = 0;
 
   constructor(everyMs: number, load: (signal: AbortSignal) => Promise<T>) {
     this.#everyMs = everyMs;
+    this.#pace = new Pace(everyMs);
     this.#load = load;
     void this.#run();
   }
@@ -31,7 +29,7 @@ export class Polled<T> {
   /** Something happened: it is loaded as soon as the pause allows. */
   poke(): void {
     if (this.#isLoading) this.#wanted = true;
-    else this.#after(this.#restMs);
+    else this.#by(this.#pace.soonAtMs);
   }
 
   /** At once: its user did something. */
@@ -42,13 +40,13 @@ export class Polled<T> {
 
   end(): void {
     this.#ended.abort();
-    clearTimeout(this.#timer);
+    this.#forget();
   }
 
   async #run(): Promise<void> {
-    clearTimeout(this.#timer);
+    this.#forget();
     if (this.#ended.signal.aborted) return;
-    if (document.hidden) return this.#after(this.#everyMs);
+    if (document.hidden) return this.#by(performance.now() + this.#everyMs);
     this.#isLoading = true;
     this.#wanted = false;
     const startMs = performance.now();
@@ -60,13 +58,20 @@ export class Polled<T> {
     this.#isLoading = false;
     if (signal.aborted) return;
     this.state.set(next);
-    this.#restMs = Math.min(PAUSE_MAX_MS, (performance.now() - startMs) * PAUSE_FACTOR);
-    this.#after(Math.max(this.#restMs, this.#wanted ? 0 : this.#everyMs));
+    this.#pace.loaded(startMs, performance.now());
+    this.#by(this.#wanted ? this.#pace.soonAtMs : this.#pace.dueAtMs);
   }
 
-  #after(ms: number): void {
-    if (this.#ended.signal.aborted) return;
-    clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => void this.#run(), ms);
+  /** Not later than that. */
+  #by(atMs: number): void {
+    if (this.#ended.signal.aborted || (this.#timer !== null && this.#timer.atMs <= atMs)) return;
+    this.#forget();
+    const id = setTimeout(() => void this.#run(), Math.max(0, atMs - performance.now()));
+    this.#timer = { id, atMs };
+  }
+
+  #forget(): void {
+    if (this.#timer !== null) clearTimeout(this.#timer.id);
+    this.#timer = null;
   }
 }

@@ -7,6 +7,8 @@
  * - `host-grid.ts`: hosts by failure domain, as squares of a map
  * - `job-matches.ts`: which jobs a filter lets through
  * - `plain-output.ts`: the output of tasks as text, bounded
+ * - `pace.ts`: how often something is loaded again
+ * - `usage.ts`: what is used, from two looks at it
  * - `timeline.ts`: allocations over time; `rollout-state.ts`: how an update stands
  * - `conflict-steps.ts`: a conflict, told from the events around it
  */

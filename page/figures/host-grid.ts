@@ -35,7 +35,7 @@ export function groupsOf(hosts: readonly HostStatus[], by: string | null): reado
   }
   return [...groups]
     .map(([domain, members]) => ({ domain, hosts: members }))
-    .sort((a, b) => a.domain.localeCompare(b.domain));
+    .sort((a, b) => a.domain.localeCompare(b.domain, 'en', { numeric: true }));
 }
 
 export interface Square {

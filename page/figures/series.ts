@@ -49,7 +49,8 @@ export function linePoints(
   return values
     .map((value, at) => {
       const x = width - (values.length - 1 - at) * step;
-      const y = height - (top <= 0 ? 0 : Math.min(1, value / top)) * height;
+      // A line at an edge is seen whole.
+      const y = height - 1 - (top <= 0 ? 0 : Math.min(1, value / top)) * (height - 2);
       return `${x.toFixed(1)},${y.toFixed(1)}`;
     })
     .join(' ');

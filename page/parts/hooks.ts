@@ -24,16 +24,18 @@ export function useWatched<T>(watched: Watchable<T>): T {
 /**
  * Loads again after `everyMs`, and when something happens in the cell.
  * @param what loads anew when it changes
+ * @param isLive false: what happens is nothing to it
  */
 export function usePolled<T>(
   what: string,
   everyMs: number,
   load: (signal: AbortSignal) => Promise<T>,
+  isLive = true,
 ): Loaded<T> & { readonly now: () => void } {
   const { feed } = useCell();
   const polled = useMemo(() => new Polled(everyMs, load), [what]);
   useEffect(() => {
-    const leave = feed.pulse.follow(() => polled.poke());
+    const leave = isLive ? feed.pulse.follow(() => polled.poke()) : (): void => undefined;
     return () => {
       leave();
       polled.end();

@@ -1,7 +1,11 @@
 import type { JSX } from 'preact';
+import { useRef } from 'preact/hooks';
 import { cores, plural, size } from '../../src/wire/values/words.ts';
 import { allocatable } from '../../src/core/host/host.ts';
 import { isPausedText, whereOf } from '../../src/core/quota/pauses.ts';
+import type { CellUsage } from '../../src/wire/api/usage-api.ts';
+import type { UsedNow } from '../figures/usage.ts';
+import { usedNow } from '../figures/usage.ts';
 import { usePolled } from '../parts/hooks.ts';
 import { useCell } from '../parts/hooks.ts';
 import { Failed, Loading, Meter } from '../parts/parts.ts';
@@ -10,6 +14,9 @@ import { Schedulers } from './schedulers.tsx';
 import { Waiting } from './waiting.tsx';
 
 const EVERY_MS = 5_000;
+/** What is used each host is asked for anew. */
+const USAGE_EVERY_MS = 10_000;
+const USAGE_HOSTS_MAX = 256;
 
 export function CellView(): JSX.Element {
   const { client, link } = useCell();
@@ -66,6 +73,7 @@ export function CellView(): JSX.Element {
             />
           </dd>
         </div>
+        {known > USAGE_HOSTS_MAX ? null : <Used whole={sums} />}
       </dl>
       {hosts.value.incomplete ? (
         <p class="notice">Some of the {plural(known, 'host')} have not reported to this monitor yet.</p>
@@ -73,6 +81,52 @@ export function CellView(): JSX.Element {
       <HostMap hosts={hosts.value.hosts} />
       <Schedulers />
       <Waiting />
+    </>
+  );
+}
+
+/** Beside what is asked for. */
+function Used(props: {
+  readonly whole: { readonly cpu: number; readonly memory: number };
+}): JSX.Element | null {
+  const { client } = useCell();
+  const { cpu, memory } = props.whole;
+  const before = useRef<CellUsage | null>(null);
+  const look = async (signal: AbortSignal): Promise<UsedNow> => {
+    const usage = await client.usage({}, { signal });
+    const used = usedNow(before.current, usage);
+    before.current = usage;
+    return used;
+  };
+  const answer = usePolled('usage', USAGE_EVERY_MS, look, false);
+  if (answer.value === null) return null;
+  const { cpuMilli, memoryMib } = answer.value;
+  return (
+    <>
+      {cpuMilli === null ? null : (
+        <div>
+          <dt>CPU used</dt>
+          <dd>
+            <Meter
+              label="CPU used"
+              part={cpuMilli}
+              whole={cpu}
+              text={`${cores(cpuMilli)} of ${cores(cpu)}`}
+            />
+          </dd>
+        </div>
+      )}
+      <div>
+        <dt>Memory used</dt>
+        <dd>
+          <Meter
+            label="Memory used"
+            part={memoryMib}
+            whole={memory}
+            text={`${size(memoryMib)} of ${size(memory)}`}
+          />
+        </dd>
+      </div>
     </>
   );
 }

@@ -36,20 +36,28 @@ function Story(props: { readonly story: ConflictStory }): JSX.Element {
       <h2>{`${conflict.kind === 'conflict' ? '✗ Conflict' : '↻ Rebase'}: ${aboutOf(conflict)}`}</h2>
       <ol>
         {winners.map((event) => (
-          <Step key={event.id} event={event} says="had placed there before" />
+          <Step
+            key={event.id}
+            event={event}
+            says={`had placed ${event.slot ?? event.job ?? ''} there before`}
+          />
         ))}
-        <Step
-          event={conflict}
-          says={
-            conflict.kind === 'conflict' ? 'comes second, and does not fit' : 'comes second, and still fits'
-          }
-        />
+        <Step event={conflict} says={secondOf(props.story)} />
         {afterwards.map((event) => (
           <Step key={event.id} event={event} says="afterwards" />
         ))}
       </ol>
     </section>
   );
+}
+
+/** A claim is refused when its host changed after it was read: so the loser had read it before the last winner's revision. */
+function secondOf({ conflict, winners }: ConflictStory): string {
+  const last = winners.at(-1);
+  const revision = last === undefined ? null : revisionOf(last);
+  const read =
+    revision === null ? '' : `had read ${conflict.host ?? 'the host'} before revision ${revision}, `;
+  return `${read}comes second, and ${conflict.kind === 'conflict' ? 'does not fit' : 'still fits'}`;
 }
 
 function Step(props: { readonly event: CellEvent; readonly says: string }): JSX.Element {

@@ -28,7 +28,14 @@ export function HostMap(props: { readonly hosts: readonly HostStatus[] }): JSX.E
     return () => watch.disconnect();
   }, []);
   useEffect(() => {
-    if (canvas.current !== null && width > 0) draw(canvas.current, grid, width);
+    const paint = (): void => {
+      if (canvas.current !== null && width > 0) draw(canvas.current, grid, width);
+    };
+    paint();
+    // A picture keeps the colours in which it was drawn.
+    const darkness = matchMedia('(prefers-color-scheme: dark)');
+    darkness.addEventListener('change', paint);
+    return () => darkness.removeEventListener('change', paint);
   }, [grid, width]);
   const idle = hosts.filter((status) => troubleOf(status) !== null).length;
   return (

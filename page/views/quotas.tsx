@@ -15,7 +15,12 @@ export function Quotas(): JSX.Element {
     limit === null ? (
       `${show(used)}, no limit`
     ) : (
-      <Meter label={name} part={used} whole={limit} text={`${show(used)}/${show(limit)}`} />
+      <Meter
+        label={name}
+        part={used}
+        whole={limit}
+        text={`${show(used)}/${show(limit)}, ${show(Math.max(0, limit - used))} left`}
+      />
     );
   const pools = (cell.value?.shared ?? []).flatMap((resource) =>
     resource.pools.map((pool) => ({ resource, pool })),
@@ -63,7 +68,7 @@ export function Quotas(): JSX.Element {
                 label="Used"
                 part={pool.used}
                 whole={pool.capacity}
-                text={`${String(pool.used)}/${String(pool.capacity)} ${resource.unit}`}
+                text={`${String(pool.used)}/${String(pool.capacity)} ${resource.unit}, ${String(Math.max(0, pool.capacity - pool.used))} left`}
               />
             ),
           },

@@ -64,6 +64,7 @@ export function RolloutView(props: {
           label="Of the present version"
           part={replaced}
           whole={wanted}
+          isProgress
           text={`${String(replaced)} of ${String(wanted)} are of this version`}
         />
       </p>

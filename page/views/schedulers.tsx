@@ -1,7 +1,5 @@
 import type { JSX } from 'preact';
-import { useRef } from 'preact/hooks';
 import { percent } from '../../src/wire/values/words.ts';
-import type { SchedulerHistory } from '../figures/series.ts';
 import { looked } from '../figures/series.ts';
 import { useCell, usePolled } from '../parts/hooks.ts';
 import { Failed, Line, Loading, Table } from '../parts/parts.ts';
@@ -13,20 +11,19 @@ const REBASES_TOP = 1;
 
 /** The schedulers that compete, and what they did since the page was opened. */
 export function Schedulers(): JSX.Element {
-  const { client } = useCell();
-  const kept = useRef(new Map<string, SchedulerHistory>());
+  const { client, schedulers: kept } = useCell();
   const answer = usePolled('schedulers', EVERY_MS, async (signal) => {
     const found = await client.schedulers({ signal });
     const atMs = performance.now();
-    for (const status of found.schedulers)
-      kept.current.set(status.id, looked(kept.current.get(status.id), status, atMs));
+    for (const status of found.schedulers) kept.set(status.id, looked(kept.get(status.id), status, atMs));
     return found;
   });
   if (answer.value === null) return <Loading error={answer.error} />;
-  const rows = answer.value.schedulers.flatMap(({ id }) => kept.current.get(id) ?? []);
+  const rows = answer.value.schedulers.flatMap(({ id }) => kept.get(id) ?? []);
   return (
     <section aria-labelledby="schedulers-title">
       <h2 id="schedulers-title">Schedulers</h2>
+      <p class="hint">Lines are of the last six minutes that this page was open; figures since each began.</p>
       <Failed error={answer.error} />
       {answer.value.unreachable.length === 0 ? null : (
         <p class="notice bad">▲ No answer from {answer.value.unreachable.join(', ')}</p>
@@ -43,7 +40,7 @@ export function Schedulers(): JSX.Element {
           { head: 'Jobs', kind: 'number', cell: ({ status }) => status.jobsOwned },
           { head: 'Waiting', kind: 'number', cell: ({ status }) => status.pending },
           {
-            head: 'Busy since start',
+            head: 'Busy',
             cell: ({ samples, status }) => (
               <Line
                 label="busy"

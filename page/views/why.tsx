@@ -20,7 +20,7 @@ export function WhyView(props: { readonly job: JobRef }): JSX.Element {
         <>
           <p>{answer.value.summary}</p>
           {answer.value.groups.map((group) => (
-            <Group key={group.group} group={group} />
+            <Group key={group.group} group={group} summary={answer.value?.summary ?? ''} />
           ))}
         </>
       )}
@@ -28,13 +28,14 @@ export function WhyView(props: { readonly job: JobRef }): JSX.Element {
   );
 }
 
-function Group(props: { readonly group: WhyGroup }): JSX.Element {
+function Group(props: { readonly group: WhyGroup; readonly summary: string }): JSX.Element {
   const { group, pending, stage, detail, tries, conflicts, fits, hosts, hostsTotal, refusals } = props.group;
   return (
     <>
       <h3>{group}</h3>
       <p>
-        {`${String(pending)} pending, ${stage}: ${detail} (${plural(tries, 'try').replace('trys', 'tries')}, ${plural(conflicts, 'conflict')})`}
+        {props.summary.includes(detail) ? '' : `${stage}: ${detail}; `}
+        {`${String(pending)} pending, ${plural(tries, 'try').replace('trys', 'tries')}, ${plural(conflicts, 'conflict')}`}
       </p>
       {fits === undefined ? null : (
         <p>

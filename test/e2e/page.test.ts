@@ -229,6 +229,7 @@ describeNeeding(firstMissing(program('chromium')), 'the page', () => {
         .waitFor();
       await look('why');
       await go('Cell');
+      await see(/^Memory used$/);
       await look('cell');
     });
 
@@ -257,7 +258,8 @@ describeNeeding(firstMissing(program('chromium')), 'the page', () => {
       await collide({ monitors: clients, host: 'host-3', tag: 'page' });
       await go('Conflicts');
       await see(/✗ Conflict/);
-      await see(/had placed there before/);
+      await see(/had placed collide-page.* there before/);
+      await see(/had read host-3 before revision \d+, comes second, and does not fit/);
       await look('conflicts');
     });
 
@@ -265,7 +267,7 @@ describeNeeding(firstMissing(program('chromium')), 'the page', () => {
       const quota = { cpuMilli: 8_000, memoryMib: null, gpuMilli: null, allocations: 50 };
       await other().setQuota('default', quota);
       await go('Quotas');
-      await page.getByRole('row', { name: /default .*\/8 .*no limit/ }).waitFor();
+      await page.getByRole('row', { name: /default .*\/8, .* left .*no limit/ }).waitFor();
       await look('quotas');
     });
 

@@ -31,6 +31,6 @@ it('28 keeps some minutes, and draws the newest at the right edge', () => {
     history = looked(history, status({ decisions: n, committed: n }), n * 1_000);
   expect(history.samples).toHaveLength(SAMPLES_MAX);
   const box = { width: SAMPLES_MAX - 1, height: 10, top: 1 };
-  expect(linePoints([0, 0.5, 7], box)).toBe('177.0,10.0 178.0,5.0 179.0,0.0');
+  expect(linePoints([0, 0.5, 7], box)).toBe('177.0,9.0 178.0,5.0 179.0,1.0');
   expect(linePoints([], box)).toBe('');
 });
