@@ -1,5 +1,6 @@
 import type { MonitorClient } from '../../src/clients/monitor-client.ts';
 import { isId } from '../../src/core/cell/ids.ts';
+import { groupsOf } from '../../src/clients/job-groups.ts';
 import { leaving } from '../../src/core/host/leaving.ts';
 import type { EligibilityRequest } from '../../src/wire/api/monitor-api.ts';
 import { ProblemError } from '../../src/wire/api/problem.ts';
@@ -103,9 +104,11 @@ async function showWhatMoves(
   const there = allocations.filter(
     ({ allocation }) => allocation.host === host && allocation.desired === 'run',
   );
+  const groupOf = await groupsOf(api, there);
   for (const { name, allocation } of there) {
     const type = typeOf.get(`${allocation.namespace}/${allocation.job}`) ?? 'service';
-    terminal.out(`${name} ${leaving(type, hasDeadline)}\n`);
+    const stays = groupOf(allocation)?.reschedule.onDrain === false;
+    terminal.out(`${name} ${leaving(type, { hasDeadline, stays })}\n`);
   }
   terminal.out(there.length === 0 ? `nothing runs on ${host}\n` : `nothing was done: this was a dry run\n`);
   return EXIT.ok;

@@ -1,5 +1,6 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
+import { groupsOf } from '../../src/clients/job-groups.ts';
 import { leaving } from '../../src/core/host/leaving.ts';
 import { plural } from '../../src/wire/values/words.ts';
 import { useCell, usePolled } from '../parts/hooks.ts';
@@ -21,13 +22,18 @@ export function Drain(props: {
       client.jobs(undefined, { signal }),
     ]);
     const typeOf = new Map(jobs.map((job) => [`${job.namespace}/${job.name}`, job.type]));
-    return allocations
-      .filter(({ allocation }) => allocation.host === host && allocation.desired === 'run')
-      .map(({ name, allocation }) => ({
-        name,
-        id: allocation.id,
-        how: leaving(typeOf.get(`${allocation.namespace}/${allocation.job}`) ?? 'service', false),
-      }));
+    const held = allocations.filter(
+      ({ allocation }) => allocation.host === host && allocation.desired === 'run',
+    );
+    const groupOf = await groupsOf(client, held, { signal });
+    return held.map(({ name, allocation }) => ({
+      name,
+      id: allocation.id,
+      how: leaving(typeOf.get(`${allocation.namespace}/${allocation.job}`) ?? 'service', {
+        hasDeadline: false,
+        stays: groupOf(allocation)?.reschedule.onDrain === false,
+      }),
+    }));
   });
   const drain = (): void => {
     client.setEligibility(host, { state: 'draining', reason }).then(

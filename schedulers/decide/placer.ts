@@ -92,7 +92,7 @@ export class Placer {
   /** Why one more of the group has no place now. Walks over the cell. */
   explain(job: OwnedJob, group: Group, fill: Fill | undefined): Explanation {
     const [bound] = fill === undefined ? [] : this.#data.bind(job, group, [fill]);
-    const why = bound === undefined ? null : this.#data.reason(job, group, bound);
+    const why = bound === undefined ? null : (this.#data.reason(job, group, bound) ?? awaiting(job, bound));
     const request = this.#request(job, pinned(group, bound?.host, why), 1, fill, this.#heldBy(job, group));
     return explain(this.#term.cell.state, request);
   }
@@ -229,6 +229,12 @@ function byAvoided(fills: readonly Fill[]): Iterable<readonly Fill[]> {
     else part.push(fill);
   }
   return parts.values();
+}
+
+/** Of a slot that no drain moves, for people; null: it is none. */
+function awaiting({ record }: OwnedJob, { host }: Fill): string | null {
+  if (host === undefined || record.job.type === 'system') return null;
+  return `its job stays on ${host}: reschedule.onDrain is false`;
 }
 
 /** @param why for people: why it may run on no other host */

@@ -35,7 +35,7 @@
  * | I63 | `commits/available.ts` |
  * | I69 | `answers/names.ts` |
  * | I70 | `liveness/rollouts.ts` |
- * | S0.1 | `losses/lost-host-moves.ts` |
+ * | S0.1 | `losses/lost-host-moves.ts`, `commits/drained-slots.ts` |
  * | distinct | `commits/distinct.ts` |
  *
  * - `check-history.ts`: `moorage check`: the invariants of the shared state on the history of a real store
@@ -53,6 +53,7 @@ import { checkAvailable } from './commits/available.ts';
 import { checkRollouts } from './liveness/rollouts.ts';
 import { checkKillCauses } from './processes/kill-causes.ts';
 import { checkClosed } from './commits/closed-hosts.ts';
+import { checkDrainedSlots } from './commits/drained-slots.ts';
 import { checkDrained } from './liveness/drained.ts';
 import { beforeOf, ComparedWritesChecker } from './store/compared-writes.ts';
 import { checkExits } from './processes/exits.ts';
@@ -184,6 +185,7 @@ function checkRevisions(
     checkDistinct(step, state.cell, run, findings);
     checkClosed(step, state.cell, findings, isNew);
     checkAvailable(step, state.cell, at, { run, disturbed }, findings);
+    checkDrainedSlots(step, state.cell, run, findings);
   }
   return { cell: state.cell, alive: losses.alive };
 }

@@ -27,12 +27,15 @@ export function drawnHostActions({ hosts, activeMs }: Scenario, random: SeededRa
   return actions.sort((a, b) => a.atMs - b.atMs);
 }
 
-/** Work that is still there when its host is closed: most services run until they are stopped, most jobs for 6 s. */
+/** Work that is still there when its host is closed: most services run until they are stopped, most jobs for 6 s. Some is moved by no drain. */
 export function lasting(request: Request, random: SeededRandom): Request {
   if (random.split(`lasts ${request.name}`).below(3) === 0) return request;
   const env = {
     ...(request.file['env'] as object),
     SIM_RUN_MS: request.file['type'] === 'service' ? '0' : '6000',
   };
-  return { ...request, stopAfterMs: null, file: { ...request.file, env } };
+  const { reschedule } = request.file as { readonly reschedule?: object };
+  const stays = random.split(`stays ${request.name}`).below(3) === 0;
+  const policy = stays ? { reschedule: { ...reschedule, onDrain: false } } : {};
+  return { ...request, stopAfterMs: null, file: { ...request.file, env, ...policy } };
 }

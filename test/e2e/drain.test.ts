@@ -68,6 +68,22 @@ describe('a host that is drained', () => {
     await moorage('stop', 'web', 'work', '--wait', '--timeout', '200s');
   });
 
+  it('S0.1 what no drain moves runs to the deadline, waits for its host, and begins again there', async () => {
+    await submit({ name: 'db', script: 'sleep 1000', reschedule: 'never' });
+    const before = await answer<JobStatus>('status', 'db');
+    const host = before.allocations[0]?.allocation.host ?? '';
+    const dry = await moorage('host', 'drain', host, '--deadline', '3s', '--dry-run');
+    expect(dry.stdout).toContain('runs on to the deadline, and is started anew when the host is ready again');
+    await moorage('host', 'drain', host, '--deadline', '3s', '--reason', 'disks', '--wait');
+    const why = await moorage('why', 'db');
+    expect(why.stdout).toContain(`its job stays on ${host}: reschedule.onDrain is false`);
+    await moorage('host', 'ready', host);
+    expect((await moorage('wait', 'db', '--for', 'running', '--timeout', '200s')).code).toBe(0);
+    const after = await answer<JobStatus>('status', 'db');
+    expect(after.allocations).toMatchObject([{ allocation: { host, attempt: 2 } }]);
+    await moorage('stop', 'db', '--wait', '--timeout', '200s');
+  });
+
   it('a wrong name or deadline is told', async () => {
     const none = await moorage('host', 'drain', 'host-9', '--dry-run');
     expect(none.stderr).toContain('there is no host "host-9"');

@@ -9,6 +9,7 @@
 import type { Allocation, Outcome } from '../../../src/core/cell/allocation.ts';
 import { jobKeyOf } from '../../../src/core/cell/ids.ts';
 import type { Group, JobRecord } from '../../../src/core/cell/job.ts';
+import { CAUSES } from '../../../src/core/slots/job-view.ts';
 import type { Stamp, Stamped } from '../../history/history.ts';
 import { lingerMsOf } from '../../machine/task-env.ts';
 import type { CellAt } from '../replay/replay.ts';
@@ -100,13 +101,26 @@ function checkGroup(
     // What the store lost comes back with its claim, and waits where its capacity was given away meanwhile.
     if (runsOn !== null && feasibleHost(cell, record, group, new Set([runsOn]), outstanding) === null)
       continue;
-    const free = feasibleHost(cell, record, group, able, outstanding);
+    const free = feasibleHost(cell, record, group, hostsFor(group, history, able, cell), outstanding);
     if (free !== null)
       findings.prove('I10', slot, `is empty since ${wordsOf(since)}, and ${free} has capacity for it`, [
         since,
         run.end,
       ]);
   }
+}
+
+/** Where the slot may go: what no drain moves waits for its host, unless that is gone or lost. */
+function hostsFor(
+  { reschedule }: Group,
+  history: readonly Stamped<Outcome>[],
+  able: ReadonlySet<string>,
+  cell: CellAt,
+): ReadonlySet<string> {
+  const last = history.at(-1)?.fact;
+  if (reschedule.onDrain !== false || last?.cause !== CAUSES.draining) return able;
+  const isAwaited = cell.hosts.has(last.host) && cell.eligibility.get(last.host)?.state !== 'lost';
+  return isAwaited ? new Set([last.host].filter((host) => able.has(host))) : able;
 }
 
 /** The outcomes of the slot, by attempt: that of one on a lost host may be written after that of its successor. */

@@ -195,6 +195,15 @@ export const IN_SCHEDULERS: readonly Mutant[] = [
     breaks: ['I62'],
   },
   {
+    name: 'moved-by-a-drain',
+    theme: 'drained',
+    slip: 'what no drain moves is placed elsewhere when its host was drained',
+    file: 'src/core/slots/slot-table.ts',
+    find: 'if (reschedule.onDrain !== false || last?.cause !== CAUSES.draining) return null;',
+    replace: 'if (reschedule.onDrain !== true || last?.cause !== CAUSES.draining) return null;',
+    breaks: ['S0.1'],
+  },
+  {
     name: 'waits-for-ever',
     theme: 'any',
     slip: 'what finds no place is not given up when it has waited as long as it may',

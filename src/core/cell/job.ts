@@ -258,6 +258,8 @@ export interface ReschedulePolicy {
   readonly delayMaxMs: number;
   /** Replace allocations on a host that was declared lost. Opt-in (S0.1). */
   readonly onHostLost: boolean;
+  /** False: a drain moves nothing; at its deadline it is stopped, and begins again on that host. Absent: it moves. */
+  readonly onDrain?: boolean;
 }
 
 /**

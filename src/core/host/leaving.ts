@@ -1,5 +1,12 @@
-/** How an allocation leaves a host that is drained, for people: it depends on the type of its job. */
-export function leaving(type: string, hasDeadline: boolean): string {
+/**
+ * How an allocation leaves a host that is drained, for people: it depends on the type of its job.
+ * @param stays a drain does not move it (`reschedule.onDrain`)
+ */
+export function leaving(type: string, { hasDeadline, stays }: Leaving): string {
+  if (stays)
+    return hasDeadline
+      ? 'runs on to the deadline, and is started anew when the host is ready again'
+      : 'runs on: its job is not moved by a drain, and there is no deadline';
   if (type === 'batch')
     return hasDeadline
       ? 'runs to its end, or to the deadline and then again elsewhere'
@@ -7,4 +14,9 @@ export function leaving(type: string, hasDeadline: boolean): string {
   return type === 'system'
     ? 'is stopped, in its turn'
     : 'is stopped, in its turn, and started anew on another host';
+}
+
+interface Leaving {
+  readonly hasDeadline: boolean;
+  readonly stays: boolean;
 }

@@ -302,6 +302,7 @@ function displacedBy(
   const stop: Stop = { allocation, mode: 'stop', cause: CAUSES.draining };
   if (late) return { stop, atOnce: true, byVersion: false };
   draft.nextAtMs = earlier(draft.nextAtMs, condition.drainDeadlineMs);
+  if (group.reschedule.onDrain === false) return null;
   // A batch task may end by itself before the deadline; a service never does.
   return state.runsForEver ? { stop, atOnce: false, byVersion: false } : null;
 }

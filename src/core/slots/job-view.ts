@@ -69,7 +69,7 @@ export interface Fill {
   readonly notBeforeMs: number;
   /** Since when the slot waits, for `waitMaxMs`. */
   readonly sinceMs: number;
-  /** `system` jobs: the only possible host. */
+  /** The only possible host: of a `system` job, or of a slot that no drain moves. */
   readonly host?: string;
 }
 

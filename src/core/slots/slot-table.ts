@@ -137,6 +137,7 @@ export function nextOf(
   const isDatable = last !== undefined && last.endedAtMs <= view.nowMs + CLOCK_TOLERANCE_MS;
   const notBeforeMs = isDatable ? last.endedAtMs + delayMs : 0;
   const replaced = slot.live.at(-1)?.allocation;
+  const host = awaitedHost(view, group, last);
   const replaces = replaced?.id ?? last?.allocation;
   return {
     kind: 'fill',
@@ -145,11 +146,23 @@ export function nextOf(
       index,
       attempt: Math.max(0, last?.attempt ?? 0, replaced?.attempt ?? 0) + 1,
       ...(replaces === undefined ? {} : { replaces }),
-      avoidHosts: avoided(slot, runsForEver),
+      avoidHosts: host === null ? avoided(slot, runsForEver) : NO_HOSTS,
       notBeforeMs,
       sinceMs: Math.max(view.record.submittedAtMs, waitingSinceMs, notBeforeMs),
+      ...(host === null ? {} : { host }),
     },
   };
+}
+
+/**
+ * Where a drain does not move the group: the host that it was stopped on, for as long as that may come back. One that is gone
+ * for good, or lost and not waited for, is no longer waited for.
+ */
+function awaitedHost(view: JobView, { reschedule }: Group, last: Outcome | undefined): string | null {
+  if (reschedule.onDrain !== false || last?.cause !== CAUSES.draining) return null;
+  if (view.hostOf(last.host) === undefined) return null;
+  const isLost = view.hostCondition(last.host).state === 'lost';
+  return isLost && reschedule.onHostLost ? null : last.host;
 }
 
 /** Of a slot that was never filled. */

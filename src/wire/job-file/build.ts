@@ -115,6 +115,7 @@ function buildGroup(
       // A first delay that was written longer than the default bound lifts the bound with it.
       delayMaxMs: file.reschedule?.maxDelay ?? Math.max(reschedule.delayMaxMs, delayMs),
       onHostLost: file.reschedule?.onHostLost ?? reschedule.onHostLost,
+      ...(file.reschedule?.onDrain === false ? { onDrain: false } : {}),
     },
     deadlineMs: file.deadline ?? null,
     ...(file.disconnect === undefined ? {} : { stopAfterDisconnectMs: file.disconnect.stopAfter }),

@@ -42,6 +42,15 @@ const STAYING_RESCHEDULE: ReschedulePolicy = {
   onHostLost: false,
 };
 
+/** As it is written in a file: nothing is a reason for a new allocation. */
+export const NEVER_RESCHEDULE: {
+  readonly attempts: number;
+  readonly onHostLost: boolean;
+  readonly onDrain: boolean;
+  readonly delay?: number;
+  readonly maxDelay?: number;
+} = { attempts: 0, onHostLost: false, onDrain: false };
+
 export const DEFAULT_RESTART: Readonly<Record<JobType, RestartPolicy>> = {
   service: STAYING_RESTART,
   system: STAYING_RESTART,

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { JOB_TYPES, SCHEDULER_KINDS, TASK_DRIVERS, UPDATE_STRATEGIES } from '../../core/cell/job.ts';
 import { VOLUME_ACCESS, VOLUME_ON_LOSS } from '../../core/cell/volume.ts';
 import * as bounds from '../values/bounds.ts';
+import { NEVER_RESCHEDULE } from './defaults.ts';
 import { readAttribute, readExpression } from './expression.ts';
 import { duration, mapOf, name, optional, refuse, text, whole, written } from '../values/values.ts';
 import { taskFields } from './task-schema.ts';
@@ -20,7 +21,7 @@ const restart = z.strictObject({
   on: optional(z.enum(['failure', 'always', 'never']), 'What to restart after.'),
 });
 
-const reschedule = z.strictObject({
+const rescheduleFields = z.strictObject({
   attempts: optional(
     z.union([whole(0, bounds.ATTEMPTS_MAX), z.literal('unlimited')], {
       error: `expected a whole number from 0 to ${String(bounds.ATTEMPTS_MAX)}, or unlimited`,
@@ -32,6 +33,15 @@ const reschedule = z.strictObject({
   delay: optional(duration('0'), 'The first delay; it doubles.', '15s'),
   maxDelay: optional(duration('0'), 'The longest delay.', '10m'),
   onHostLost: optional(z.boolean(), 'Replace what ran on a host that was declared lost. Default false.'),
+  onDrain: optional(
+    z.boolean(),
+    'Moves when its host is drained. false: it runs on to the deadline, and begins again on that host. Default true.',
+  ),
+});
+
+/** Whatever may cause a new allocation has a field of its own, and `never` is the word for none of them. */
+const reschedule = z.union([z.literal('never').transform(() => NEVER_RESCHEDULE), rescheduleFields], {
+  error: 'expected never, or a map such as { attempts: 3, onHostLost: true }',
 });
 
 const expression = z.string().transform((value, ctx) => {
@@ -112,7 +122,7 @@ export const groupFields = {
     ['host'],
   ),
   restart: optional(restart, 'Restarts on the same host.'),
-  reschedule: optional(reschedule, 'New allocations on other hosts.'),
+  reschedule: optional(reschedule, 'New allocations on other hosts; never: none, whatever happens.'),
   deadline: optional(duration('more'), 'Run time after which it is stopped. Default none.', '2h'),
   disconnect: optional(
     z.strictObject({

@@ -263,6 +263,11 @@ function checkVolumes(at: readonly string[], group: GroupFile, type: JobType): R
       );
     if (access === 'shared' && group.gang === true)
       fault(path, 'members of a gang have no common data; remove gang, or this field');
+    if (reschedule?.onDrain === true)
+      fault(
+        ['reschedule', 'onDrain'],
+        `its volume ${name} stays on the host that is drained, and the job with it: remove this field`,
+      );
     if (onLoss === 'keep' && reschedule?.onHostLost === true)
       fault(
         ['reschedule', 'onHostLost'],

@@ -112,6 +112,7 @@ const group = z.looseObject({
     delayMs: whole,
     delayMaxMs: whole,
     onHostLost: z.boolean(),
+    onDrain: z.exactOptional(z.boolean()),
   }),
   deadlineMs: whole.nullable(),
   stopAfterDisconnectMs: z.exactOptional(whole),

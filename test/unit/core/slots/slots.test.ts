@@ -338,6 +338,43 @@ describe('slots', () => {
     expect(half.map(({ allocation: { id } }) => id)).toEqual(['a2']);
   });
 
+  it.each(['service', 'batch'] as const)(
+    'S0.1 a %s that no drain moves runs to the deadline, and begins again on its own host',
+    (type) => {
+      const reschedule = { ...BACKOFF, onDrain: false };
+      const job = makeJob(type, { count: 1, reschedule });
+      const live = [running(allocation('a1'))];
+      const drained = { state: 'draining', drainDeadlineMs: 20_000 } as const;
+      const before = evaluate(view(job, { live, hostCondition: () => drained }));
+      expect(before).toMatchObject({ stops: [], nextAtMs: 20_000 });
+      const due = evaluate(view(job, { live, hostCondition: () => drained, nowMs: 20_000 }));
+      expect(due.stops).toMatchObject([{ allocation: { id: 'a1' }, cause: CAUSES.draining }]);
+      const endless = { state: 'draining', drainDeadlineMs: null } as const;
+      expect(evaluate(view(job, { live, hostCondition: () => endless, nowMs: 1e9 })).stops).toEqual([]);
+
+      const ended = { outcomes: [outcome({ state: 'killed', cause: CAUSES.draining })] };
+      const there = { ...ended, hostOf: (id: string) => makeHost(id) };
+      expect(evaluate(view(job, there)).fills).toMatchObject([{ host: 'h1', avoidHosts: [], attempt: 2 }]);
+      expect(evaluate(view(makeJob(type, { count: 1 }), there)).fills[0]?.host).toBeUndefined();
+      // It comes back to no host that is gone, and waits for a lost one unless its job does not.
+      expect(evaluate(view(job, ended)).fills[0]?.host).toBeUndefined();
+      const lost = { ...there, hostCondition: () => ({ state: 'lost', drainDeadlineMs: null }) as const };
+      expect(evaluate(view(job, lost)).fills[0]?.host).toBe('h1');
+      const asking = makeJob(type, { count: 1, reschedule: { ...reschedule, onHostLost: true } });
+      expect(evaluate(view(asking, lost)).fills[0]?.host).toBeUndefined();
+    },
+  );
+
+  it('S0.43 what was stopped stays stopped, whatever its host and its policies say', () => {
+    const job = makeJob('service', { count: 1, reschedule: { ...BACKOFF, onHostLost: true } });
+    const stopped = { record: { job, version: 1, desired: 'stop' as const, submittedAtMs: 0 } };
+    for (const state of ['ready', 'draining', 'lost'] as const)
+      for (const outcomes of [[], [outcome()], [outcome({ state: 'lost' })]]) {
+        const hostCondition = () => ({ state, drainDeadlineMs: null }) as const;
+        expect(evaluate(view(job, { ...stopped, outcomes, hostCondition })).fills).toEqual([]);
+      }
+  });
+
   it('I24 a slot waits for a place no longer than its group allows', () => {
     const job = makeJob('batch', { count: 2, waitMaxMs: 5_000 });
     expect(evaluate(view(job, { nowMs: 4_999 }))).toMatchObject({ unplaceable: [], nextAtMs: 5_000 });

@@ -86,7 +86,12 @@ const group = fc.record(
       { requiredKeys: [] },
     ),
     reschedule: fc.record(
-      { attempts: fc.constantFrom(0, 4, 'unlimited'), delay: duration, onHostLost: fc.boolean() },
+      {
+        attempts: fc.constantFrom(0, 4, 'unlimited'),
+        delay: duration,
+        onHostLost: fc.boolean(),
+        onDrain: fc.boolean(),
+      },
       { requiredKeys: [] },
     ),
     deadline: duration,

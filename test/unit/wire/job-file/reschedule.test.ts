@@ -1,0 +1,48 @@
+import { describe, expect, it } from 'vitest';
+import { jobToFile, parseJobObject } from '../../../../src/wire/job-file/job-file.ts';
+
+const read = (more: object) => parseJobObject({ name: 'db', command: ['serve'], ...more });
+
+function policyOf(reschedule: unknown) {
+  const reading = read({ reschedule });
+  if (!reading.ok) throw new Error(reading.problems.map(({ text }) => text).join());
+  return reading.job.groups['db']?.reschedule;
+}
+
+function faultOf(more: object): string {
+  const reading = read(more);
+  return reading.ok ? 'none' : reading.problems.map(({ path, text }) => `${path}: ${text}`).join('\n');
+}
+
+describe('the reschedule policy of a job file', () => {
+  it('S0.2 S0.3 each cause is a field of its own, and never is the word for none of them', () => {
+    expect(policyOf('never')).toMatchObject({ attempts: 0, onHostLost: false, onDrain: false });
+    expect(policyOf({ onDrain: false })).toMatchObject({ attempts: null, onHostLost: false, onDrain: false });
+    // What is written as the default says nothing new, and no older file changes.
+    expect(policyOf({ onDrain: true })).toEqual(policyOf({}));
+    expect(policyOf(undefined)).not.toHaveProperty('onDrain');
+    expect(policyOf({ onHostLost: true })).toMatchObject({ onHostLost: true });
+  });
+
+  it('S0.2 what is no cause is refused with its place', () => {
+    expect(faultOf({ reschedule: 'always' })).toMatch(/^reschedule: expected never, or a map such as/);
+    expect(faultOf({ reschedule: { onFullMoon: true } })).toMatch(/onFullMoon/);
+    expect(faultOf({ reschedule: { onDrain: 'no' } })).toMatch(
+      /^reschedule\.onDrain: expected true or false/,
+    );
+  });
+
+  it('S0.28 data that stays contradicts a job that is to be moved by a drain', () => {
+    const data = { volumes: { data: {} }, mounts: { data: {} } };
+    expect(faultOf({ ...data, reschedule: { onDrain: true } })).toMatch(
+      /reschedule\.onDrain: its volume data stays on the host that is drained/,
+    );
+    expect(faultOf({ ...data, reschedule: 'never' })).toBe('none');
+  });
+
+  it('S0.4 it is printed as it can be read again', () => {
+    const reading = read({ reschedule: 'never' });
+    if (!reading.ok) throw new Error('refused');
+    expect(parseJobObject(jobToFile(reading.job))).toMatchObject(reading);
+  });
+});
