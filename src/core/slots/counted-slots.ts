@@ -292,19 +292,22 @@ function displacedBy(
     if (!group.reschedule.onHostLost || view.record.job.type === 'system') return null;
     return { stop: { allocation, mode: 'stop', cause: CAUSES.hostLost }, atOnce: true, byVersion: false };
   }
+  const { drainDeadlineMs } = condition;
+  const drained: Stop = { allocation, mode: 'stop', cause: CAUSES.draining };
+  if (condition.state === 'draining' && drainDeadlineMs !== null) {
+    // At its deadline a drain waits for no update.
+    if (view.nowMs >= drainDeadlineMs) return { stop: drained, atOnce: true, byVersion: false };
+    draft.nextAtMs = earlier(draft.nextAtMs, drainDeadlineMs);
+  }
   if (!state.sameWork(allocation.jobVersion)) {
     return { stop: { allocation, mode: 'stop', cause: causeOf(view) }, atOnce: false, byVersion: true };
   }
   if (state.misplaced.has(allocation.id))
     return { stop: { allocation, mode: 'stop', cause: CAUSES.notMatching }, atOnce: false, byVersion: false };
   if (condition.state !== 'draining') return null;
-  const late = condition.drainDeadlineMs !== null && view.nowMs >= condition.drainDeadlineMs;
-  const stop: Stop = { allocation, mode: 'stop', cause: CAUSES.draining };
-  if (late) return { stop, atOnce: true, byVersion: false };
-  draft.nextAtMs = earlier(draft.nextAtMs, condition.drainDeadlineMs);
   if (group.reschedule.onDrain === false) return null;
   // A batch task may end by itself before the deadline; a service never does.
-  return state.runsForEver ? { stop, atOnce: false, byVersion: false } : null;
+  return state.runsForEver ? { stop: drained, atOnce: false, byVersion: false } : null;
 }
 
 export function isRunning(live: LiveAllocation): boolean {

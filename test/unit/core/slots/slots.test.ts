@@ -365,6 +365,19 @@ describe('slots', () => {
     },
   );
 
+  it('I62 at its deadline a drain takes what an update that does not go on would replace', () => {
+    const job = makeJob('service', { count: 2 });
+    const then = makeJob('service', { count: 2, ports: { http: 1 } });
+    const live = [running(allocation('a1'))];
+    const outcomes = [outcome({ index: 1, jobVersion: 2, endedAtMs: 9_000 })];
+    const versions = new Map([[1, then]]);
+    const record = { job, version: 2, desired: 'run' as const, submittedAtMs: 0 };
+    const standing = () => ({ state: 'draining', drainDeadlineMs: 20_000 }) as const;
+    const held = view(job, { live, outcomes, versions, record, hostCondition: standing });
+    expect(evaluate(held)).toMatchObject({ stops: [], nextAtMs: expect.any(Number) as number });
+    expect(evaluate({ ...held, nowMs: 20_000 }).stops).toMatchObject([{ cause: CAUSES.draining }]);
+  });
+
   it('S0.43 what was stopped stays stopped, whatever its host and its policies say', () => {
     const job = makeJob('service', { count: 1, reschedule: { ...BACKOFF, onHostLost: true } });
     const stopped = { record: { job, version: 1, desired: 'stop' as const, submittedAtMs: 0 } };
