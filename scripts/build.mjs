@@ -14,7 +14,7 @@ import { rolldown } from 'rolldown';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 
-/** The command line, the programs and threads that it starts, and the library of clients. */
+/** The command line, the programs and threads that it starts, and what other programs import. */
 const PRODUCT = [
   'cli/main',
   'cli/sim/sweep/worker',
@@ -22,6 +22,7 @@ const PRODUCT = [
   'sim/seeds/worker',
   'src/adapters/file-thread/worker',
   'src/clients/index',
+  'schedulers/index',
 ];
 /** What scripts and tests start besides. It is bundled apart with the benches, so that the product is not cut up for them. */
 const DEVELOPMENT = [

@@ -6,6 +6,8 @@ import type { PlacementPolicy } from '../../src/core/scoring/policy.ts';
 import { BINPACK, LEVEL, RANDOM_FIT, SERVICE } from '../../src/core/scoring/policy.ts';
 import type { Atomicity, ConflictCheck } from '../../src/core/commit/plan.ts';
 import { batchPolicy } from './batch.ts';
+import type { OwnPolicy } from './own.ts';
+import { ownPlacement } from './own.ts';
 import { servicePolicy } from './service.ts';
 import { systemPolicy } from './system.ts';
 import type { SchedulerPolicy } from './policies.ts';
@@ -24,6 +26,8 @@ export interface SchedulerSettings {
   readonly gangMax?: number;
   /** Name of a score policy: `binpack`, `service`, `level`, `random-fit`, `fgd`; without it the kind's own. */
   readonly score?: string;
+  /** A policy of somebody's own, instead of a score policy. */
+  readonly policy?: OwnPolicy;
   /** Omega's model of a decision's time, for studies: a decision takes this long before it is committed. */
   readonly thinkMs?: { readonly job: number; readonly task: number };
   /** Ask arbiters for tickets. Off: hosts must not demand them either (S4.19). */
@@ -38,7 +42,9 @@ export interface SchedulerSettings {
 }
 
 /** The settings with all defaults filled in. */
-export interface SchedulerOptions extends Required<Omit<SchedulerSettings, 'gangMax' | 'score' | 'thinkMs'>> {
+export interface SchedulerOptions extends Required<
+  Omit<SchedulerSettings, 'gangMax' | 'score' | 'policy' | 'thinkMs'>
+> {
   /** null: as many as one transaction of the store holds. */
   readonly gangMax: number | null;
   readonly thinkMs: { readonly job: number; readonly task: number } | null;
@@ -71,11 +77,11 @@ const DEFAULTS = {
   version: '0',
 } as const;
 
-/** @throws when the score policy's name is unknown */
-export function compileOptions({ score, ...settings }: SchedulerSettings): SchedulerOptions {
+/** @throws when the score policy's name is unknown, or that of an own policy is none */
+export function compileOptions({ score, policy, ...settings }: SchedulerSettings): SchedulerOptions {
   const { sliceMax, placement } = POLICIES[settings.kind];
   const learnedMix = score === LEARNING_POLICY ? new LearnedMix() : null;
-  const chosen = placementOf(score, learnedMix) ?? placement;
+  const chosen = policy === undefined ? (placementOf(score, learnedMix) ?? placement) : ownPlacement(policy);
   return { ...DEFAULTS, sliceMax, ...settings, placement: chosen, learnedMix };
 }
 

@@ -4,6 +4,8 @@
  * `src/core/cell/job.ts`, from which jobs, CLI and role records take it. A job's `scheduler: auto` means the kind of its own
  * type (`JOB_TYPES`), so the new kind gets those jobs that name it. The loop (`decide/`) is the same for all kinds.
  *
+ * A policy of somebody's own needs no new kind: `own.ts` is how one is told to a scheduler of a kind that there is.
+ *
  * `options.ts` completes the settings of a scheduler with the policy of its kind.
  */
 import type { SchedulerKind } from '../../src/core/cell/job.ts';

@@ -8,7 +8,7 @@ import { lossRuleOf } from '../scoring/fragmentation.ts';
 import type { GroupCount } from './group-count.ts';
 import type { HostSlot } from '../cell-state/host-slot.ts';
 import { exactByRow, fitsBeyondRow, needOf, rowFits } from './needs.ts';
-import type { PlacementPolicy } from '../scoring/policy.ts';
+import type { PlacementPolicy, Rate } from '../scoring/policy.ts';
 import type { PlacementRequest } from './placement-request.ts';
 import type { Kept } from '../scoring/model-demand.ts';
 import { NOTHING_KEPT } from '../scoring/model-demand.ts';
@@ -110,7 +110,7 @@ export class HostScorer {
   /** The host's score without what all hosts of its stratum share. `rows` at `offset` is its row. */
   score(host: number, rows: Rows, offset: number): number {
     const empty = this.#emptiness(rows, offset) - this.#asked;
-    let score = this.#load(host, rows[offset + CPU]!, empty) - this.#group.sameHostCostOn(host);
+    let score = this.#load(host, rows, offset, empty) - this.#group.sameHostCostOn(host);
     if (this.#selection.mixed) score += this.#group.preference(this.#index.classes.classOf[host]!);
     if (this.#selection.hostAffinities.length > 0) score += this.#ownAffinity(this.#index.slot(host));
     return score;
@@ -121,13 +121,31 @@ export class HostScorer {
     return this.score(host, this.#index.rows, host * ROW);
   }
 
-  #load(host: number, cpuMilli: number, empty: number): number {
+  #load(host: number, rows: Rows, offset: number, empty: number): number {
+    if (this.#policy.rate !== undefined) return this.#own(this.#policy.rate, host, rows, offset);
     if (this.#fragmentation === null) return loadScore(this.#policy.score, empty);
     const { gpuUsed, host: registered } = this.#index.slot(host);
-    const state = { cpuMilli, models: registered?.gpuModels ?? [], usedMilli: gpuUsed };
+    const state = { cpuMilli: rows[offset + CPU]!, models: registered?.gpuModels ?? [], usedMilli: gpuUsed };
     const { resources, gpu } = this.#request.ask;
     const loss = this.#fragmentation.leastLoss(state, resources.cpuMilli, gpu, this.kept);
     return gpuLossScore(loss?.lossMilli ?? 0, empty);
+  }
+
+  /** What is no number from 0 to 1 is brought there: the search relies on it. */
+  #own(rate: Rate, index: number, rows: Rows, offset: number): number {
+    const { host } = this.#index.slot(index);
+    if (host === undefined) return 0;
+    const { namespace, job, group, ask } = this.#request;
+    const [cpuMilli, memoryMib, gpuMilli] = [
+      rows[offset + CPU]!,
+      rows[offset + MEMORY]!,
+      rows[offset + GPU_TOTAL]!,
+    ];
+    const score = rate(
+      { host, free: { cpuMilli, memoryMib, gpuMilli } },
+      { namespace, job, group: group.name, ask },
+    );
+    return score > 0 ? Math.min(score, 1) : 0;
   }
 
   #allowed(host: number): boolean {

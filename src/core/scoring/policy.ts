@@ -1,3 +1,5 @@
+import type { Ask } from '../cell/ask.ts';
+import type { Host } from '../host/host.ts';
 import type { TaskMix } from './fragmentation.ts';
 
 /**
@@ -23,7 +25,29 @@ export interface PlacementPolicy {
   readonly sameHostCost: number;
   /** The tasks that `fgd` expects; absent: it packs like `binpack`. */
   readonly mix?: TaskMix | undefined;
+  /** A policy of somebody's own: it takes the place of the load's part of the score. */
+  readonly rate?: Rate;
 }
+
+/** A host that takes the allocation, and what is free there before it does. */
+export interface RatedHost {
+  readonly host: Host;
+  readonly free: { readonly cpuMilli: number; readonly memoryMib: number; readonly gpuMilli: number };
+}
+
+/** What is to be placed: one more allocation of this group. */
+export interface RatedWork {
+  readonly namespace: string;
+  readonly job: string;
+  readonly group: string;
+  readonly ask: Ask;
+}
+
+/**
+ * How good the host is, from 0 to 1; the best one of the sample is chosen. It is asked for hosts that fit alone, a thousand times in
+ * a decision, and must depend on nothing but what it is given: with the same cell, the same answer.
+ */
+export type Rate = (host: RatedHost, work: RatedWork) => number;
 
 /** Fills hosts up: for batch work. */
 export const BINPACK: PlacementPolicy = { name: 'binpack', score: 'binpack', sample: 32, sameHostCost: 0 };
