@@ -1,13 +1,11 @@
 import { openCredentials } from '../src/adapters/pki/credentials.ts';
 import { pinoLog } from '../src/adapters/telemetry/telemetry.ts';
 import type { SchedulerKind } from '../src/core/cell/job.ts';
-import type { RunningScheduler } from './main.ts';
 import { runScheduler as run } from './main.ts';
 import type { OwnPolicy } from './policies/own.ts';
 
 export type { Host } from '../src/core/host/host.ts';
 export type { Rate, RatedHost, RatedWork } from '../src/core/scoring/policy.ts';
-export type { RunningScheduler } from './main.ts';
 export type { OwnPolicy } from './policies/own.ts';
 
 /** What `moorage scheduler` has as flags, and a policy. */
@@ -27,11 +25,20 @@ export interface OwnSchedulerOptions {
   readonly logLevel?: 'debug' | 'info' | 'warn' | 'error' | 'silent';
 }
 
+export interface OwnScheduler {
+  /** Base URL of its API. */
+  readonly address: string;
+  /** Gives its jobs to the others, and ends; within a few seconds. */
+  stop(): Promise<void>;
+  /** Rejects when it cannot continue; resolves after `stop`. */
+  readonly ended: Promise<void>;
+}
+
 /**
  * `import { runScheduler } from 'moorage/scheduler'`: a scheduler with a policy of one's own, which competes with those that are
  * there. Resolves when it serves.
  */
-export async function runScheduler(options: OwnSchedulerOptions): Promise<RunningScheduler> {
+export async function runScheduler(options: OwnSchedulerOptions): Promise<OwnScheduler> {
   const { cell, etcd, id, kind, policy, credentials: folder, logLevel = 'info' } = options;
   const log = pinoLog({ component: 'scheduler', id, level: logLevel });
   const reach = folder === undefined ? {} : { reach: { credentials: openCredentials(folder, log) } };
