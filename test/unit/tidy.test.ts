@@ -55,7 +55,7 @@ const MAY_IMPORT: Record<Area, readonly (Area | '*')[]> = {
  * The places where roles meet adapters: a main joins its own role to the world. The shim is a program of its own, the
  * stand-in for the native one: Node's own modules are all it has.
  */
-const MAIN = /(^|\/)(hollow-)?main\.ts$|^host-agent\/shim\/|^sim\/seeds\//;
+const MAIN = /(^|\/)(hollow-)?main\.ts$|^schedulers\/index\.ts$|^host-agent\/shim\/|^sim\/seeds\//;
 
 /** Adapters without any effect on the world: the simulator may use them as they are. */
 const TOUCHES_NOTHING =
