@@ -2,6 +2,7 @@ import type { ExecOrder } from '../../src/core/host/shim.ts';
 import { DiskError } from '../../src/ports/disk.ts';
 import type { SignalAnswer } from '../../src/wire/api/attach-frames.ts';
 import type { CommandStatus, ExecRequest, SignalRequest } from '../../src/wire/api/exec-api.ts';
+import { isCommandId } from '../../src/wire/api/exec-api.ts';
 import { ProblemError } from '../../src/wire/api/problem.ts';
 import { attemptName, execName } from '../../src/wire/host-files/attempt-files.ts';
 import { attemptFolder, checkShim, readAttempt } from '../tasks/attempt.ts';
@@ -110,6 +111,8 @@ async function findCommand(
   run: TaskRun,
   commandId: string,
 ): Promise<Known | null> {
+  // It comes in a path or a query, too, and names a folder here.
+  if (!isCommandId(commandId)) return null;
   const last = run.attemptNumber;
   for (let number = last; number > Math.max(0, last - settings.attemptsKept); number--) {
     const attempt = attemptName(id, run.task.name, number);

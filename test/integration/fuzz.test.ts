@@ -42,6 +42,11 @@ interface Sent {
   readonly input: FuzzRequest;
 }
 
+/** What was answered by a 5xx once, by the route's name: the words in its path. */
+const FOUND_BEFORE: Readonly<Record<string, readonly string[]>> = {
+  'agent GET /v1/allocations/:id/exec/:command': ['@allocation', 'a\0b'],
+};
+
 const nameOf = ({ server, method, path }: ServedRoute): string => `${server} ${method} ${path}`;
 
 /** Inputs `from` to `to` of each route, every route in its turn. The same seed makes the same ones, whatever their number. */
@@ -82,6 +87,20 @@ describe('S4.13 whatever comes to a route', () => {
 
   it('every route has an example of what it takes', () => {
     for (const route of ROUTES) expect(() => examplesOf(route)).not.toThrow();
+  });
+
+  it('what was found before', async () => {
+    const plain = { way: 'plain', query: [], headers: [], contentType: null, body: null } as const;
+    const rest = {
+      delegates: true,
+      frames: [],
+      fault: { kind: 'path', text: '', bytes: new Uint8Array() },
+    } as const;
+    for (const [name, words] of Object.entries(FOUND_BEFORE)) {
+      const route = ROUTES.find((one) => nameOf(one) === name);
+      const outcome = await send(cell, route!, { ...plain, ...rest, words });
+      expect(outcome, name).toMatchObject({ status: 404, code: 'no-command' });
+    }
   });
 
   it(
