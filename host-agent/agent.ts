@@ -6,7 +6,7 @@
  *
  * - `api/`: routes, registration of the host in etcd, periodic tasks
  * - `orders/`: start, stop, remove, commands; all checks before a start is accepted
- * - `leases/`: ports and addresses of the host
+ * - `leases/`: ports, addresses, users and ranges of ids of the host
  * - `allocations/`: one allocation from accepted to released; what the host reports
  * - `tasks/`: the attempts of one task; restarts
  * - `drivers/`: what each kind of task needs on the machine: exec, sandbox, oci, artifacts

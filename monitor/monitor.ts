@@ -2,12 +2,12 @@
  * One monitor: it merges what hosts report, and serves the API that people use. It owns nothing: losing it loses nothing.
  *
  * - `view/`: copies of the store and of the hosts' reports, and their relay to other roles
- * - `hosts/`: declares hosts lost, drains leaking ones, writes eligibility
- * - `jobs/`: job status, submissions and stops
+ * - `hosts/`: declares hosts lost, drains leaking ones, writes eligibility, deletes removed ones
+ * - `jobs/`: job status and usage, submissions, versions, reverts and stops
  * - `runs/`: one-off runs and output
  * - `names/`: the names of what runs, and who serves them
- * - `limits/`: quotas, shared resources and pauses
- * - `tokens/`: people's tokens, and hosts that may join; `audit/`: who did what
+ * - `limits/`: quotas, shared resources, volumes and pauses
+ * - `tokens/`: people's tokens, OpenID providers, hosts that may join, secrets of jobs; `audit/`: who did what
  * - `events/`: what happened in the cell
  * - `reaper/`: finishes what has no owner, deletes old records
  * - `store/`: this monitor's registration, and upkeep of the store's database

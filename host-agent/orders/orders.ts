@@ -3,7 +3,7 @@
  *
  * 1. May the caller give it: its right, and for whom (`orderer.ts`, called by the routes; `delegations.ts`: what a
  *    monitor does inside a task). Is its epoch one of the store's (`epochs.ts`)?
- * 2. Is the order a repeated one? Then it gets the first answer; another order under the same id is refused.
+ * 2. Is the order a repeated one? Then it is answered with how the allocation stands; another order under the same id is refused.
  * 3. `admission.ts`: is it for this host; is its ticket valid (signature, host and incarnation, time, equality with the order);
  *    is its epoch not old; is its id not fenced; is the ticket not used for another start.
  * 4. Does the host's operator allow what its tasks ask (`policy.ts`)?

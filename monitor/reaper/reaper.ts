@@ -1,12 +1,18 @@
 /**
- * Finishes what has no owner, and deletes records past their time. Each sweep, for the next jobs:
+ * Finishes what has no owner, and deletes records past their time:
  *
- * - `intent-sweeper.ts`: first ends intents of gangs that their owner left behind
- * - `reaper.ts`: iterates over all jobs, and handles those of which this monitor has rank 0
+ * - `intent-sweeper.ts`: before each sweep, ends intents of gangs that their owner left behind
+ * - `reaper.ts`: iterates over all jobs, some in each sweep, and handles those of which this monitor has rank 0
  * - `leftovers.ts`: stops and releases allocations of stopped or deleted jobs without an owner
- * - `returned.ts`: stops what hosts bring back that was given up while they were lost; `host-orders.ts`: the orders
- * - `retention.ts`: deletes ended jobs, versions and outcomes past their retention, and jobs that their users deleted, on hosts
- *   first; `reaper-limits.ts` says how long and how many are kept, `ended-jobs.ts` which ended jobs are too many
+ * - `returned.ts`: by changes of hosts, stops what they bring back that was given up while they were lost; `host-orders.ts`:
+ *   the orders
+ * - `retention.ts`: deletes ended jobs, and versions and outcomes past their retention, of jobs with an owner too; jobs that
+ *   their users deleted, on hosts first. `reaper-limits.ts` says how long and how many are kept, `ended-jobs.ts` which ended
+ *   jobs are too many
+ *
+ * Who else deletes records: the owner of a job, its allocations when they are released (`schedulers/commit/releaser.ts`);
+ * monitors, hosts that an operator removed (`hosts/removed-hosts.ts`), tokens (`tokens/`), limits and pauses (`limits/`).
+ * Records under a session of the store go with it: that a role or a host is alive, who keeps grants, who owns a job.
  */
 import { PeriodicTask } from '../../src/runtime/wait/periodic-task.ts';
 import { monitorRank } from '../view/rank.ts';

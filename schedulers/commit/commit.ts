@@ -17,7 +17,8 @@
  *    group backs off. A commit without an answer is settled by reading the allocation ids back.
  * 5. Committed allocations go to `hosts/start-queue.ts`.
  *
- * `releaser.ts` writes the other commits: claims that end, with the outcomes of their allocations.
+ * `releaser.ts` writes the other commits: claims that end, with the outcomes of their allocations; of these it deletes those
+ * that are too many, and orders hosts to forget what ended.
  *
  * See `docs/decisions/commit-and-rebase.md`.
  */

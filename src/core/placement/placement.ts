@@ -7,6 +7,7 @@
  * 3. `strata-search.ts` searches stratum by stratum, best preference first; `preference-levels.ts` keeps that order
  * 4. `candidates.ts` draws fitting hosts of a stratum; `needs.ts` tests what a row of free amounts must show, and
  *    `host-scorer.ts` filters and scores each host
+ * 5. On the host that is taken, `fit/` chooses devices (`gpu-choice.ts`) and ports
  *
  * `explain.ts` answers why hosts refuse, with `filters.ts`, one function for each check of a single host; `fits.ts` how many of a
  * group fit at once, now and in an empty cell. `PlacementPolicy.sample` decides
