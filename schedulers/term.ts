@@ -171,6 +171,7 @@ export class SchedulerTerm implements Term {
       preempt: (job, group, fills, isGang) => preemption.begin(job, group, fills, isGang),
       secrets: this.#secrets,
       isPaused: ({ namespace, name }) => this.pauses.on('placement', { namespace, job: name }) !== null,
+      isReporting: (host) => this.#reports.isReporting(host),
       finish: (job, as) => void this.#jobs.finish(job, as),
     });
     this.#reports = this.#newReports();

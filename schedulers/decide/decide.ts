@@ -57,6 +57,8 @@ export interface DeciderParts {
   readonly preempt: (job: OwnedJob, group: Group, fills: readonly Fill[], isGang: boolean) => void;
   /** Has an operator paused placement for the job? */
   readonly isPaused: (job: OwnedJob) => boolean;
+  /** Does the host report now? */
+  readonly isReporting: (host: string) => boolean;
   readonly finish: (job: OwnedJob, as: NonNullable<Evaluation['finished']>) => void;
 }
 
@@ -112,6 +114,7 @@ export class Decider {
         },
         endedAtMs: pauses.endedAtMs('rollouts', scope),
       },
+      isReporting: (host) => this.#parts.isReporting(host),
       nowMs,
     });
   }

@@ -36,6 +36,7 @@
  * | I69 | `answers/names.ts` |
  * | I70 | `liveness/rollouts.ts` |
  * | S0.1 | `losses/lost-host-moves.ts`, `commits/drained-slots.ts` |
+ * | S0.14 | `commits/duplicates.ts` |
  * | distinct | `commits/distinct.ts` |
  *
  * - `check-history.ts`: `moorage check`: the invariants of the shared state on the history of a real store
@@ -53,6 +54,7 @@ import { checkAvailable } from './commits/available.ts';
 import { checkRollouts } from './liveness/rollouts.ts';
 import { checkKillCauses } from './processes/kill-causes.ts';
 import { checkClosed } from './commits/closed-hosts.ts';
+import { checkDuplicates } from './commits/duplicates.ts';
 import { checkDrainedSlots } from './commits/drained-slots.ts';
 import { checkDrained } from './liveness/drained.ts';
 import { beforeOf, ComparedWritesChecker } from './store/compared-writes.ts';
@@ -186,6 +188,7 @@ function checkRevisions(
     checkClosed(step, state.cell, findings, isNew);
     checkAvailable(step, state.cell, at, { run, disturbed }, findings);
     checkDrainedSlots(step, state.cell, run, findings);
+    checkDuplicates(step, state.cell, findings);
   }
   return { cell: state.cell, alive: losses.alive };
 }

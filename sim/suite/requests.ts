@@ -1,3 +1,4 @@
+import { RETURN_POLICIES } from '../../src/core/cell/job.ts';
 import type { SeededRandom } from '../../src/core/random/random.ts';
 import type { Request } from '../actor/client.ts';
 import { addressed, sharing } from '../world/scenario.ts';
@@ -164,7 +165,17 @@ function lastingOf(n: number, random: SeededRandom): Request {
     env: { SIM_RUN_MS: String(isService ? 0 : 5_000 + random.below(70_000)) },
     stop: { signal: 'SIGTERM', grace: '500ms' },
   };
-  return { atMs: 200 + random.below(6_000), kind: 'submit', name: file.name, file, stopAfterMs: null };
+  const kept = RETURN_POLICIES[random.split(`kept ${file.name}`).below(2 * RETURN_POLICIES.length)];
+  const mayKeep = file.reschedule.onHostLost && !('gang' in file) && kept !== undefined;
+  const reschedule = mayKeep ? { ...file.reschedule, onReturn: kept } : file.reschedule;
+  const written = { ...file, reschedule };
+  return {
+    atMs: 200 + random.below(6_000),
+    kind: 'submit',
+    name: file.name,
+    file: written,
+    stopAfterMs: null,
+  };
 }
 
 /** With tasks that write much output. */

@@ -113,6 +113,29 @@ describe('hosts that vanish together', () => {
     await moorage('stop', 'web', '--wait', '--timeout', '100s');
   });
 
+  it('S0.12 S0.13 S0.14 what two frozen hosts ran is kept on their return where the job says so, and what replaced it goes', async () => {
+    await submit({ name: 'kept', ...SERVICE, reschedule: { onHostLost: true, onReturn: 'original' } });
+    await whileFrozen('kept', async (frozen) => {
+      const status = await until(
+        () => statusOf('kept'),
+        (found) => runningOn(found).filter((host) => !frozen.includes(host)).length === COUNT,
+      );
+      expect(runningOn(status).filter((host) => frozen.includes(host))).toEqual([]);
+    });
+    const { allocations, outcomes } = await until(
+      () => statusOf('kept'),
+      (found) => found.allocations.length === COUNT && runningOn(found).length === COUNT,
+    );
+    expect(allocations.map(({ allocation }) => allocation.attempt)).toEqual(allocations.map(() => 1));
+    expect(outcomes.length).toBeGreaterThan(0);
+    for (const { attempt, cause } of outcomes)
+      expect({ attempt, cause }).toEqual({
+        attempt: 2,
+        cause: expect.stringMatching(/^duplicate of /) as string,
+      });
+    await moorage('stop', 'kept', '--wait', '--timeout', '100s');
+  });
+
   it('S1.12 S1.25 a stop beside frozen hosts ends when an operator gives them up, and their return starts nothing again', async () => {
     await submit({ name: 'stays', ...SERVICE });
     await whileFrozen('stays', async ([first = '', second = '']) => {

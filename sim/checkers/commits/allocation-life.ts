@@ -1,6 +1,7 @@
 import type { Allocation } from '../../../src/core/cell/allocation.ts';
 import { canonicalJson } from '../../../src/core/json/canonical-json.ts';
 import { jobKeyOf } from '../../../src/core/cell/ids.ts';
+import { keepsReturned } from '../../../src/core/slots/duplicates.ts';
 import type { CellAt, Diff, Step } from '../replay/replay.ts';
 import type { Findings } from '../replay/violations.ts';
 
@@ -36,7 +37,7 @@ export class AllocationLifeChecker {
     }
     for (const slot of slots) {
       const ids = this.#running.get(slot);
-      if (ids !== undefined && ids.size > 1)
+      if (ids !== undefined && ids.size > 1 && !areSetAside(ids, cell))
         findings.add(
           'I12',
           step.revision,
@@ -70,6 +71,22 @@ export class AllocationLifeChecker {
     this.#running.set(slot, ids);
     return slot;
   }
+}
+
+/** All but the newest are on lost hosts, and their job may keep one of them when it is back (`reschedule.onReturn`). */
+function areSetAside(ids: ReadonlySet<string>, cell: CellAt): boolean {
+  const all = [...cell.allocations.values()].filter(({ id }) => ids.has(id));
+  const newest = Math.max(...all.map(({ attempt }) => attempt));
+  return all.every(({ attempt, host, namespace, job, jobVersion, group }) => {
+    if (attempt === newest) return true;
+    const key = jobKeyOf(namespace, job);
+    const specs = [cell.jobs.get(key)?.job, cell.versions.get(`${key}/${String(jobVersion)}`)?.job];
+    const mayKeep = specs.some((spec) => {
+      const of = spec?.groups[group];
+      return of !== undefined && keepsReturned(of);
+    });
+    return mayKeep && cell.eligibility.get(host)?.state === 'lost';
+  });
 }
 
 function slotOf({ namespace, job, group, index }: Allocation): string {

@@ -2,6 +2,7 @@ import { isAdopted } from '../../../src/core/cell/allocation.ts';
 import type { Allocation } from '../../../src/core/cell/allocation.ts';
 import { jobKeyOf } from '../../../src/core/cell/ids.ts';
 import type { Group, JobRecord } from '../../../src/core/cell/job.ts';
+import { keepsReturned } from '../../../src/core/slots/duplicates.ts';
 import { CAUSES } from '../../../src/core/slots/job-view.ts';
 import type { NemesisFact } from '../../history/facts.ts';
 import type { Stamp, Stamped } from '../../history/history.ts';
@@ -116,6 +117,7 @@ function checkKept(host: string, since: Stamp, cell: CellAt, step: Step, finding
     if (allocation.host !== host || allocation.desired !== 'run' || isAdopted(allocation)) continue;
     const found = groupIn(allocation, cell);
     if (found === null || !found.group.reschedule.onHostLost || found.record.job.type === 'system') continue;
+    if (keepsReturned(found.group)) continue;
     const text = `still has desired state run on ${host}, lost for ${String(DUE_MS)} ms, though its job asks to be moved`;
     findings.add('S0.1', step.revision, allocation.id, text, [since]);
   }

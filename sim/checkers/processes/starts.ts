@@ -1,4 +1,5 @@
 import type { Group } from '../../../src/core/cell/job.ts';
+import { keepsReturned } from '../../../src/core/slots/duplicates.ts';
 import type { AllocationStory, ProcessStory, RunIndex } from '../replay/run-index.ts';
 import { pushTo } from '../replay/run-index.ts';
 import type { Stamp } from '../../history/history.ts';
@@ -77,6 +78,8 @@ function checkSlot(
   const job = first === undefined ? null : run.jobOf(first.allocation);
   const group = job?.groups[first?.allocation.group ?? ''];
   if (job?.type !== 'batch' || group === undefined || group.reschedule.attempts === null) return;
+  // What a lost host held and what took its place both count as wanted until one of them is kept.
+  if (keepsReturned(group)) return;
   // Each version of the spec is counted by itself.
   const versions = new Set(stories.map(({ allocation }) => allocation.jobVersion));
   if (versions.size > 1) return;

@@ -204,6 +204,15 @@ export const IN_SCHEDULERS: readonly Mutant[] = [
     breaks: ['S0.1'],
   },
   {
+    name: 'both-duplicates-stopped',
+    theme: 'moved',
+    slip: 'of two that run in a slot after a return both are stopped, each for the other',
+    file: 'src/core/slots/duplicates.ts',
+    find: 'const others = wanted.filter((one) => one !== kept);',
+    replace: 'const others = wanted;',
+    breaks: ['S0.14'],
+  },
+  {
     name: 'waits-for-ever',
     theme: 'any',
     slip: 'what finds no place is not given up when it has waited as long as it may',

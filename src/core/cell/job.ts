@@ -251,6 +251,14 @@ export interface UpdatePolicy {
 export const UPDATE_STRATEGIES = ['stop-first', 'start-first'] as const;
 export type UpdateStrategy = (typeof UPDATE_STRATEGIES)[number];
 
+/**
+ * Of two allocations of a slot that both run, after their host was lost and is back. `original`: the one that took nobody's place.
+ * One of a newer version is kept in any case.
+ */
+export const RETURN_POLICIES = ['newest', 'oldest', 'original', 'longest-running'] as const;
+export type ReturnPolicy = (typeof RETURN_POLICIES)[number];
+export const DEFAULT_ON_RETURN: ReturnPolicy = 'newest';
+
 /** New allocations on other hosts, after the local restarts are used up; `attempts` null: no limit. */
 export interface ReschedulePolicy {
   readonly attempts: number | null;
@@ -258,6 +266,8 @@ export interface ReschedulePolicy {
   readonly delayMaxMs: number;
   /** Replace allocations on a host that was declared lost. Opt-in (S0.1). */
   readonly onHostLost: boolean;
+  /** Which one is kept when a lost host is back and still runs what was replaced. Absent: the newest. */
+  readonly onReturn?: ReturnPolicy;
   /** False: a drain moves nothing; at its deadline it is stopped, and begins again on that host. Absent: it moves. */
   readonly onDrain?: boolean;
 }

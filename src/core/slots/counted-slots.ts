@@ -1,4 +1,5 @@
 import type { Group } from '../cell/job.ts';
+import { settleDuplicates } from './duplicates.ts';
 import type { Slot } from './slot-table.ts';
 import { nextOf, sameWorkAs, slotTable, vacantInMs } from './slot-table.ts';
 import { misplacedOf } from './misplaced.ts';
@@ -16,6 +17,7 @@ export function evaluateCounted(view: JobView, group: Group, draft: EvaluationDr
   const table = slotTable(view, group.name);
   const sameWork = sameWorkAs(view, group);
   const runsForEver = view.record.job.type !== 'batch';
+  settleDuplicates(view, group, table, sameWork, draft);
   if (group.gang) breakUp(group, table, draft);
   const displaced = displacedIn(view, group, table, { sameWork, runsForEver }, draft);
   const size = group.count + (runsForEver ? surgeIn(view, group, table, displaced) : 0);

@@ -22,6 +22,8 @@ export interface JobView {
   readonly upForMs: (live: LiveAllocation) => number;
   /** For `system` jobs: the hosts that satisfy the group's constraints. */
   readonly matching: (group: Group) => readonly MatchingHost[];
+  /** Does the host report now, so that what it runs is known? Absent: all do. */
+  readonly isReporting?: (host: string) => boolean;
   /** What operators have paused of updates; absent: nothing. */
   readonly rolloutPause?: RolloutPause;
   readonly nowMs: number;
@@ -117,6 +119,7 @@ export const CAUSES = {
   scaledDown: 'scaled down',
   hostLost: 'host lost',
   draining: 'host is draining',
+  duplicate: 'duplicate of',
   notMatching: 'host no longer matches',
   unplaceable: 'unplaceable',
   evicted: 'evicted by',

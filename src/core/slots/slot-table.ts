@@ -9,6 +9,8 @@ import { CLOCK_TOLERANCE_MS } from '../quota/ticket.ts';
 /** One slot: its live allocations and its history. */
 export interface Slot {
   readonly live: LiveAllocation[];
+  /** On hosts that are lost, or have just come back: they do not block the slot (`duplicates.ts`). */
+  readonly aside: LiveAllocation[];
   /** Oldest first. */
   readonly history: Outcome[];
 }
@@ -18,7 +20,7 @@ export function slotTable(view: JobView, group: string): Map<number, Slot> {
   const table = new Map<number, Slot>();
   const at = (index: number): Slot => {
     let slot = table.get(index);
-    if (slot === undefined) table.set(index, (slot = { live: [], history: [] }));
+    if (slot === undefined) table.set(index, (slot = { live: [], aside: [], history: [] }));
     return slot;
   };
   for (const live of view.live)
@@ -136,7 +138,7 @@ export function nextOf(
   // An end in the future was recorded by a clock that has been set back: it says nothing about the delay.
   const isDatable = last !== undefined && last.endedAtMs <= view.nowMs + CLOCK_TOLERANCE_MS;
   const notBeforeMs = isDatable ? last.endedAtMs + delayMs : 0;
-  const replaced = slot.live.at(-1)?.allocation;
+  const replaced = [...slot.aside, ...slot.live].at(-1)?.allocation;
   const host = awaitedHost(view, group, last);
   const replaces = replaced?.id ?? last?.allocation;
   return {
@@ -193,7 +195,7 @@ function avoided(slot: Slot, runsForEver: boolean): readonly string[] {
   const failed = slot.history
     .filter((outcome) => isFailure(outcome, runsForEver))
     .map((outcome) => outcome.host);
-  const lost = slot.live.map(({ allocation }) => allocation.host);
+  const lost = [...slot.aside, ...slot.live].map(({ allocation }) => allocation.host);
   return [...new Set([...failed.slice(-AVOIDED_MAX), ...lost])].filter((host) => host !== '');
 }
 

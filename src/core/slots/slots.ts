@@ -2,12 +2,13 @@
  * What should change for one job: a pure function of what the store and the hosts say, called after every change. It
  * remembers nothing, so another owner that reads the same facts continues where the last one stopped.
  *
- * A slot is (job, group, index). At most one allocation of a slot has `desired: run` (I12): a slot is filled again when the
- * record of its last allocation is gone, or is to stop and its host is lost.
+ * A slot is (job, group, index). At most one allocation of a slot has `desired: run` (I12), except on lost hosts where their job may keep
+ * it: a slot is filled again when the record of its last allocation is gone, or is to stop and its host is lost.
  *
  * - `job-view.ts`: what goes in and comes out
  * - `slot-table.ts`: the slots of a group, when one is vacant, and what follows
  * - `counted-slots.ts`: the rules of service and batch groups
+ * - `duplicates.ts`: what a lost host held and was replaced, and which one is kept when it is back
  * - `system-slots.ts`: the rules of system jobs, one allocation a host
  * - `reschedule.ts`: failures, attempts and delays; `restarts.ts`: how often what is there was started again, for people
  * - `rollout.ts`: when an allocation counts as up, how far an update may go, and why it waits; `update-policy.ts`: its rules'

@@ -53,7 +53,8 @@ export function evaluateSystem(view: JobView, group: Group, draft: EvaluationDra
 function ofHost(slot: Slot | undefined, host: string): Slot | undefined {
   if (slot === undefined) return undefined;
   const attempts = slot.history.filter((outcome) => outcome.host === host);
-  return { live: slot.live.filter(({ allocation }) => allocation.host === host), history: attempts };
+  const live = slot.live.filter(({ allocation }) => allocation.host === host);
+  return { live, aside: [], history: attempts };
 }
 
 function leaveOthers(

@@ -1,4 +1,5 @@
 import { DEFAULT_NAMESPACE } from '../../core/cell/ids.ts';
+import { DEFAULT_ON_RETURN } from '../../core/cell/job.ts';
 import type {
   Check,
   CheckProbe,
@@ -80,7 +81,7 @@ function buildGroup(
 ): Group {
   const restart = DEFAULT_RESTART[type];
   const reschedule = DEFAULT_RESCHEDULE[type];
-  const attempts = file.reschedule?.attempts;
+  const { attempts, onReturn } = file.reschedule ?? {};
   const delayMs = file.reschedule?.delay ?? reschedule.delayMs;
   return {
     name,
@@ -115,6 +116,7 @@ function buildGroup(
       // A first delay that was written longer than the default bound lifts the bound with it.
       delayMaxMs: file.reschedule?.maxDelay ?? Math.max(reschedule.delayMaxMs, delayMs),
       onHostLost: file.reschedule?.onHostLost ?? reschedule.onHostLost,
+      ...(onReturn === undefined || onReturn === DEFAULT_ON_RETURN ? {} : { onReturn }),
       ...(file.reschedule?.onDrain === false ? { onDrain: false } : {}),
     },
     deadlineMs: file.deadline ?? null,

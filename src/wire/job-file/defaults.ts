@@ -1,4 +1,10 @@
-import type { JobType, ReschedulePolicy, RestartPolicy, StopPolicy } from '../../core/cell/job.ts';
+import type {
+  JobType,
+  ReschedulePolicy,
+  RestartPolicy,
+  ReturnPolicy,
+  StopPolicy,
+} from '../../core/cell/job.ts';
 import type { Resources } from '../../core/cell/resources.ts';
 import { NO_SCALARS } from '../../core/cell/resources.ts';
 
@@ -47,6 +53,7 @@ export const NEVER_RESCHEDULE: {
   readonly attempts: number;
   readonly onHostLost: boolean;
   readonly onDrain: boolean;
+  readonly onReturn?: ReturnPolicy;
   readonly delay?: number;
   readonly maxDelay?: number;
 } = { attempts: 0, onHostLost: false, onDrain: false };

@@ -1,5 +1,11 @@
 import { z } from 'zod';
-import { JOB_TYPES, SCHEDULER_KINDS, TASK_DRIVERS, UPDATE_STRATEGIES } from '../../core/cell/job.ts';
+import {
+  JOB_TYPES,
+  RETURN_POLICIES,
+  SCHEDULER_KINDS,
+  TASK_DRIVERS,
+  UPDATE_STRATEGIES,
+} from '../../core/cell/job.ts';
 import { VOLUME_ACCESS, VOLUME_ON_LOSS } from '../../core/cell/volume.ts';
 import * as bounds from '../values/bounds.ts';
 import { NEVER_RESCHEDULE } from './defaults.ts';
@@ -33,6 +39,11 @@ const rescheduleFields = z.strictObject({
   delay: optional(duration('0'), 'The first delay; it doubles.', '15s'),
   maxDelay: optional(duration('0'), 'The longest delay.', '10m'),
   onHostLost: optional(z.boolean(), 'Replace what ran on a host that was declared lost. Default false.'),
+  onReturn: optional(
+    z.enum(RETURN_POLICIES),
+    'Which one is kept when the lost host is back and still runs what was replaced. Default newest.',
+    'original',
+  ),
   onDrain: optional(
     z.boolean(),
     'Moves when its host is drained. false: it runs on to the deadline, and begins again on that host. Default true.',

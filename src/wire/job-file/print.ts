@@ -61,6 +61,7 @@ function groupToFile(group: Group, system: boolean): Record<string, unknown> {
       delay: formatDuration(group.reschedule.delayMs),
       maxDelay: formatDuration(group.reschedule.delayMaxMs),
       onHostLost: group.reschedule.onHostLost,
+      ...(group.reschedule.onReturn === undefined ? {} : { onReturn: group.reschedule.onReturn }),
       ...(group.reschedule.onDrain === undefined ? {} : { onDrain: group.reschedule.onDrain }),
     },
     ...(group.deadlineMs === null ? {} : { deadline: formatDuration(group.deadlineMs) }),

@@ -1,5 +1,6 @@
 import { GROUP_SECRETS_MAX } from '../../core/access/secret.ts';
 import { DEFAULT_NAMESPACE } from '../../core/cell/ids.ts';
+import { DEFAULT_ON_RETURN } from '../../core/cell/job.ts';
 import type { JobType } from '../../core/cell/job.ts';
 import { plainAttribute } from '../../core/host/attributes.ts';
 import { NAME_CHARS_MAX, nameText, readName } from '../../core/names/names.ts';
@@ -25,7 +26,7 @@ export function checkRules(file: LongFile): RuleFault[] {
     faults.push(...checkCounts(at, group), ...checkPorts(at, group), ...checkTasks(at, group));
     faults.push(...checkSecrets(at, group), ...checkVolumes(at, group, type));
     faults.push(...checkEndpoints(at, group, file.namespace ?? DEFAULT_NAMESPACE));
-    faults.push(...checkUpdate(at, group, type));
+    faults.push(...checkUpdate(at, group, type), ...checkReturn(at, group, type));
     for (const key of ['restart', 'reschedule'] as const) {
       const { delay, maxDelay } = group[key] ?? {};
       if (delay !== undefined && maxDelay !== undefined && maxDelay < delay)
@@ -75,6 +76,28 @@ function checkUpdate(
       ? fault('healthyDeadline', 'must be more than minHealthy, or nothing is ever up in time')
       : []),
   ];
+}
+
+/** What is kept of two that run takes that both may run, and that they are alike. */
+function checkReturn(
+  at: readonly string[],
+  { reschedule, gang, volumes, disconnect }: GroupFile,
+  type: JobType,
+): RuleFault[] {
+  const onReturn = reschedule?.onReturn ?? DEFAULT_ON_RETURN;
+  if (onReturn === DEFAULT_ON_RETURN) return [];
+  const contradictions: readonly (readonly [boolean, string])[] = [
+    [
+      reschedule?.onHostLost !== true,
+      'nothing is replaced that could be kept: write onHostLost: true too, or remove this field',
+    ],
+    [type === 'system', 'a system job is not replaced on other hosts; remove this field'],
+    [gang === true, 'a gang is kept or begun again as a whole; remove this field, or gang'],
+    [volumes !== undefined, 'two of them have different data; remove this field, or the volumes'],
+    [disconnect !== undefined, 'its host has ended it by then (disconnect.stopAfter); remove one of the two'],
+  ];
+  const path = [...at, 'reschedule', 'onReturn'];
+  return contradictions.filter(([holds]) => holds).map(([, text]) => ({ path, text }));
 }
 
 /** Each port of a group has a name in DNS. */

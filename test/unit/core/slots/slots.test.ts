@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Allocation, Outcome } from '../../../../src/core/cell/allocation.ts';
-import type { Group, Job, Task } from '../../../../src/core/cell/job.ts';
+import type { Group, Job, ReturnPolicy, Task } from '../../../../src/core/cell/job.ts';
 import { outcomeOf, surplusOutcomes } from '../../../../src/core/slots/outcomes.ts';
 import type { AllocationReport } from '../../../../src/core/host/report.ts';
 import { NO_RESOURCES } from '../../../../src/core/cell/resources.ts';
@@ -364,6 +364,82 @@ describe('slots', () => {
       expect(evaluate(view(asking, lost)).fills[0]?.host).toBeUndefined();
     },
   );
+
+  describe('what a lost host held and is back', () => {
+    const at = (startedAtMs: number) => ({ main: { state: 'running', restarts: 0, startedAtMs } as const });
+    const policy = (onReturn: ReturnPolicy) =>
+      makeJob('service', { count: 1, reschedule: { ...BACKOFF, onHostLost: true, onReturn } });
+    const a = allocation('a', { host: 'h1', attempt: 1 });
+    const b = allocation('b', { host: 'h2', attempt: 2, replaces: 'a' });
+    const c = allocation('c', { host: 'h3', attempt: 3, replaces: 'b' });
+    const live = [
+      { allocation: a, report: report(a, { tasks: at(30) }) },
+      { allocation: b, report: report(b, { tasks: at(10) }) },
+      { allocation: c, report: report(c, { tasks: at(20) }) },
+    ];
+    const lostAre = (...lost: readonly string[]) => ({
+      hostCondition: (host: string) =>
+        ({ state: lost.includes(host) ? 'lost' : 'ready', drainDeadlineMs: null }) as const,
+    });
+    const stopped = (evaluation: Evaluation) =>
+      evaluation.stops.map(({ allocation: { id }, cause }) => `${id}: ${cause}`);
+
+    it('S0.13 is told to stop at the loss when the newest is kept, and otherwise waits beside its successor', () => {
+      const alone = { live: live.slice(0, 1), ...lostAre('h1') };
+      expect(stopped(evaluate(view(policy('newest'), alone)))).toEqual(['a: host lost']);
+      for (const kept of ['oldest', 'original', 'longest-running'] as const) {
+        const evaluation = evaluate(view(policy(kept), alone));
+        expect(evaluation.stops).toEqual([]);
+        expect(evaluation.fills).toMatchObject([{ attempt: 2, replaces: 'a', avoidHosts: ['h1'] }]);
+        const replaced = evaluate(view(policy(kept), { live: live.slice(0, 2), ...lostAre('h1') }));
+        expect(replaced).toMatchObject({ stops: [], fills: [] });
+      }
+    });
+
+    it.each([
+      ['newest', ['a: duplicate of c', 'b: duplicate of c']],
+      ['oldest', ['b: duplicate of a', 'c: duplicate of a']],
+      ['original', ['b: duplicate of a', 'c: duplicate of a']],
+      ['longest-running', ['a: duplicate of b', 'c: duplicate of b']],
+    ] as const)('S0.13 S0.14 of those that run, %s keeps one and stops the others', (kept, stops) => {
+      expect(stopped(evaluate(view(policy(kept), { live })))).toEqual(stops);
+    });
+
+    it('S0.13 the original is the one that took nobody’s place', () => {
+      const back = { live, ...lostAre('h1') };
+      expect(stopped(evaluate(view(policy('original'), back)))).toEqual(['b: duplicate of c']);
+      expect(stopped(evaluate(view(policy('oldest'), back)))).toEqual(['c: duplicate of b']);
+    });
+
+    it('S0.13 one of a newer version is kept in any case', () => {
+      const job = policy('oldest');
+      const group = job.groups['foo'];
+      if (group === undefined) throw new Error('no group');
+      const then = { ...job, groups: { foo: { ...group, ports: { http: 1 } } } };
+      const now = { ...c, jobVersion: 2 };
+      const mixed = [live[0], { allocation: now, report: report(now) }].filter((one) => one !== undefined);
+      const newer = {
+        record: { job, version: 2, desired: 'run' as const, submittedAtMs: 0 },
+        versions: new Map([[1, then]]),
+        live: mixed,
+      };
+      expect(stopped(evaluate(view(job, newer)))).toEqual(['a: duplicate of c']);
+      // Not even set aside: it is told to stop while its host is lost.
+      expect(stopped(evaluate(view(job, { ...newer, ...lostAre('h1') })))).toEqual(['a: host lost']);
+    });
+
+    it('S0.14 nothing is stopped for one that is not known to run', () => {
+      const pair = live.slice(0, 2);
+      const unheard = { live: pair, isReporting: (host: string) => host !== 'h1' };
+      expect(evaluate(view(policy('oldest'), unheard))).toMatchObject({
+        stops: [],
+        fills: [],
+        nextAtMs: 10_500,
+      });
+      const dead = [{ allocation: a, report: report(a, { state: 'failed' }) }, ...live.slice(1, 2)];
+      expect(stopped(evaluate(view(policy('oldest'), { live: dead })))).toEqual(['a: duplicate of b']);
+    });
+  });
 
   it('I62 at its deadline a drain takes what an update that does not go on would replace', () => {
     const job = makeJob('service', { count: 2 });

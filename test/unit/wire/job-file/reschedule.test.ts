@@ -40,6 +40,24 @@ describe('the reschedule policy of a job file', () => {
     expect(faultOf({ ...data, reschedule: 'never' })).toBe('none');
   });
 
+  it('S0.13 S0.28 which one is kept on return is read, and refused where there is nothing to choose', () => {
+    const keeps = (more: object) => ({ reschedule: { onHostLost: true, onReturn: 'oldest' }, ...more });
+    expect(policyOf(keeps({}).reschedule)).toMatchObject({ onReturn: 'oldest' });
+    expect(policyOf({ onHostLost: true, onReturn: 'newest' })).not.toHaveProperty('onReturn');
+    expect(faultOf({ reschedule: { onReturn: 'original' } })).toMatch(/onReturn: nothing is replaced/);
+    expect(faultOf({ reschedule: { onHostLost: true, onReturn: 'best' } })).toMatch(
+      /must be one of newest, oldest/,
+    );
+    expect(faultOf(keeps({ type: 'system' }))).toMatch(/a system job is not replaced/);
+    expect(faultOf(keeps({ gang: true, count: 2 }))).toMatch(/a gang is kept or begun again/);
+    expect(faultOf(keeps({ disconnect: { stopAfter: '1m' } }))).toMatch(/has ended it by then/);
+    const data = { volumes: { data: { onLoss: 'recreate' } }, mounts: { data: {} } };
+    expect(faultOf(keeps(data))).toMatch(/two of them have different data/);
+    const reading = read(keeps({}));
+    if (!reading.ok) throw new Error('refused');
+    expect(parseJobObject(jobToFile(reading.job))).toMatchObject(reading);
+  });
+
   it('S0.4 it is printed as it can be read again', () => {
     const reading = read({ reschedule: 'never' });
     if (!reading.ok) throw new Error('refused');
