@@ -39,6 +39,8 @@ export function settleDuplicates(
       continue;
     }
     const kept = keptOf(slot, wanted, group.reschedule.onReturn ?? DEFAULT_ON_RETURN, sameWork);
+    // One whose commit is under way, or that has not begun, is no reason to stop another.
+    if (kept.report?.state !== 'running') continue;
     const others = wanted.filter((one) => one !== kept);
     for (const { allocation } of others)
       draft.stops.push({ allocation, mode: 'stop', cause: `${CAUSES.duplicate} ${kept.allocation.id}` });
