@@ -20,7 +20,6 @@
  * - `recovery/`: how an agent finds its tasks after a crash
  * - `leaks/`: what is left of tasks that are gone
  */
-import type { Epoch } from '../src/core/cell/epoch.ts';
 import type { Host, PortRange } from '../src/core/host/host.ts';
 import { LEAKING } from '../src/core/host/host.ts';
 import type { AllocationReport } from '../src/core/host/report.ts';
@@ -230,11 +229,6 @@ export class HostAgent {
     await saveIncarnation(ports, incarnation);
     this.#host = { ...this.#host, incarnation };
     this.feed.raiseIncarnation(incarnation);
-  }
-
-  /** Newer than all that this host has seen in orders? */
-  isNewEpoch(epoch: Epoch): boolean {
-    return this.#context.journal.isNews(epoch);
   }
 
   // --- orders ---------------------------------------------------------------------------------------------------------

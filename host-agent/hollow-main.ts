@@ -24,6 +24,7 @@ import type { Served } from './api/api.ts';
 import { askEpoch } from './orders/epochs.ts';
 import { askStore } from './orders/orderer.ts';
 import { hostChannels, hostRoutes } from './api/api.ts';
+import type { AgentPorts } from './ports.ts';
 import { HostPauses } from './tasks/held-restarts.ts';
 
 /** A host that runs nothing: its tasks only take time, as their `HOLLOW_RUN_MS` says (0 or absent: until stopped). */
@@ -74,16 +75,17 @@ export async function runHollow(options: HollowOptions): Promise<RunningAgent> {
   const metrics = promMetrics({ processMetrics: true });
   const verifier = await verifierOf(options);
   const pauses = new HostPauses({ clock: systemClock, log });
-  const served = new Map<string, Served>();
-  for (const host of options.hosts)
-    served.set(host.id, await openHollow(host, { options, metrics, verifier, pauses }));
-  const agents = [...served.values()].map((one) => one.agent);
   const { abandon: giveUp, or } = abandonable();
   const { etcd: endpoints, reach } = options;
   const credentials = reach?.credentials;
   const store =
     options.store ??
     new EtcdCellStore({ endpoints, credentials, clock: systemClock, log, onWrongServer: giveUp });
+  const epochs = credentials === undefined ? {} : { epochs: askEpoch(store, cellKeys(options.cell)) };
+  const served = new Map<string, Served>();
+  for (const host of options.hosts)
+    served.set(host.id, await openHollow(host, { options, metrics, verifier, pauses, epochs }));
+  const agents = [...served.values()].map((one) => one.agent);
   const registrar = new Registrar(
     {
       store,
@@ -104,7 +106,6 @@ export async function runHollow(options: HollowOptions): Promise<RunningAgent> {
     ...found,
     ready: () => registrar.registered,
     ask: askStore(store, cellKeys(options.cell)),
-    askEpoch: askEpoch(store, cellKeys(options.cell)),
     ...delegations,
     metricsText: () => metrics.render(),
   });
@@ -142,6 +143,7 @@ interface Shared {
   readonly metrics: Metrics;
   readonly verifier: Awaited<ReturnType<typeof verifierOf>>;
   readonly pauses: HostPauses;
+  readonly epochs: Pick<AgentPorts, 'epochs'>;
 }
 
 async function openHollow(host: HollowHost, shared: Shared): Promise<Served> {
@@ -155,6 +157,7 @@ async function openHollow(host: HollowHost, shared: Shared): Promise<Served> {
     log: shared.options.log,
     metrics: shared.metrics,
     restarts: shared.pauses.of(() => own?.host),
+    ...shared.epochs,
   };
   const facts = {
     id: host.id,

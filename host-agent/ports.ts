@@ -1,3 +1,4 @@
+import type { Epoch } from '../src/core/cell/epoch.ts';
 import type { ArtifactSource } from '../src/ports/artifacts.ts';
 import type { Cgroups } from '../src/ports/cgroups.ts';
 import type { Clock } from '../src/ports/clock.ts';
@@ -19,6 +20,9 @@ export interface SignalSender {
   readonly send: (name: string, commandId: string, signal: string) => Promise<number | null>;
 }
 
+/** Whether the store has come as far as the epoch on this host. @throws StoreError */
+export type AskEpoch = (host: string, epoch: Epoch) => Promise<boolean>;
+
 /** The world as a host-agent sees it. */
 export interface AgentPorts {
   readonly disk: Disk;
@@ -35,6 +39,8 @@ export interface AgentPorts {
   readonly names?: TaskNames;
   /** Absent: no operator holds back restarts. */
   readonly restarts?: HeldRestarts;
+  /** Absent: whatever epoch an order has is taken for one of the store's, since its callers are trusted. */
+  readonly epochs?: AskEpoch;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;

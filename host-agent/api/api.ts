@@ -14,8 +14,6 @@ import { startRequest, stopRequest } from '../../src/wire/api/host-requests.ts';
 import { ProblemError } from '../../src/wire/api/problem.ts';
 import { readBody } from '../../src/wire/api/api.ts';
 import type { HostAgent } from '../agent.ts';
-import type { AskEpoch } from '../orders/epochs.ts';
-import { checkEpoch } from '../orders/epochs.ts';
 import type { AskStore } from '../orders/orderer.ts';
 import { checkEnds, checkStarts } from '../orders/orderer.ts';
 import type { DelegationChecks } from '../orders/delegations.ts';
@@ -40,8 +38,6 @@ export interface HostRoutesOptions {
   ready(): boolean;
   /** Absent: whoever has the right to end allocations may end any. */
   readonly ask?: AskStore;
-  /** Absent: whatever epoch an order has is taken for one of the store's. */
-  readonly askEpoch?: AskEpoch;
   /** So long after a start the one who ordered it may end it without a word of the store. Default a minute. */
   readonly ownStartMs?: number;
   /** Absent: whoever has the right to relay may relay anything. */
@@ -66,13 +62,8 @@ export function hostRoutes(options: HostRoutesOptions): readonly Route[] {
     };
   };
   return [
-    route('PUT', '/v1/allocations/:id', 'start', (served, request) => start(served, request, options)),
-    route(
-      'POST',
-      '/v1/allocations/:id/stop',
-      'stop',
-      ending(options, (served, request) => stop(served, request, options)),
-    ),
+    route('PUT', '/v1/allocations/:id', 'start', start),
+    route('POST', '/v1/allocations/:id/stop', 'stop', ending(options, stop)),
     route('DELETE', '/v1/allocations/:id', 'stop', ending(options, remove)),
     route('GET', '/v1/allocations', 'reports', async ({ agent }) => ok(agent.listing())),
     route('GET', '/v1/allocations/:id', 'reports', async ({ agent }, request) =>
@@ -157,16 +148,11 @@ function idOf(request: RouteRequest): string {
   return id;
 }
 
-async function start(
-  { agent }: Served,
-  request: RouteRequest,
-  { askEpoch: ask }: HostRoutesOptions,
-): Promise<RouteReply> {
+async function start({ agent }: Served, request: RouteRequest): Promise<RouteReply> {
   const order: StartRequest = readBody(startRequest, request.body);
   if (order.allocation.id !== idOf(request))
     throw refusal('bad-request', 'the address and the body name different allocations');
   checkStarts(request.peer, order.allocation);
-  await checkEpoch(request.peer, agent, order.allocation.epoch, ask);
   return ok({ report: await agent.start(order) });
 }
 
@@ -202,13 +188,8 @@ function ending({ ask, ownStartMs }: HostRoutesOptions, handle: Handler): Handle
   };
 }
 
-async function stop(
-  { agent }: Served,
-  request: RouteRequest,
-  { askEpoch: ask }: HostRoutesOptions,
-): Promise<RouteReply> {
+async function stop({ agent }: Served, request: RouteRequest): Promise<RouteReply> {
   const order: StopRequest = readBody(stopRequest, request.body);
-  await checkEpoch(request.peer, agent, order.epoch, ask);
   return ok(await agent.stop(idOf(request), order));
 }
 

@@ -1,13 +1,11 @@
-import type { Caller } from '../../src/core/access/access.ts';
 import type { Epoch } from '../../src/core/cell/epoch.ts';
 import type { CellKeys } from '../../src/core/cell/keys.ts';
 import type { CellStore } from '../../src/ports/cell-store.ts';
 import { StoreError } from '../../src/ports/cell-store.ts';
 import { ProblemError } from '../../src/wire/api/problem.ts';
 import { eligibilityCodec, metaCodec } from '../../src/wire/records/records.ts';
-
-/** Whether the store has come as far as the epoch on this host. @throws StoreError */
-export type AskEpoch = (host: string, epoch: Epoch) => Promise<boolean>;
+import type { AgentContext } from '../agent-context.ts';
+import type { AskEpoch } from '../ports.ts';
 
 /** @returns a question to the store; what it said of the cell's incarnation is kept, so that most epochs cost no read */
 export function askEpoch(store: CellStore, keys: CellKeys): AskEpoch {
@@ -23,28 +21,15 @@ export function askEpoch(store: CellStore, keys: CellKeys): AskEpoch {
   };
 }
 
-/** The agent of the host that is ordered. */
-interface EpochKeeper {
-  readonly host: { readonly id: string };
-  /** Newer than all that it has seen? */
-  isNewEpoch(epoch: Epoch): boolean;
-}
-
 /**
  * An order with an epoch that nobody has made is refused: a host that took it would refuse all schedulers from then on (I17).
- * Only an epoch that is new here is asked for.
- *
- * @param ask absent: the callers are trusted
+ * Only an epoch is asked for that is ahead of all that the host has seen.
  * @throws ProblemError; 503 while the store is needed and does not answer
  */
-export async function checkEpoch(
-  peer: Caller | null,
-  agent: EpochKeeper,
-  epoch: Epoch,
-  ask: AskEpoch | undefined,
-): Promise<void> {
-  if (peer === null || ask === undefined || !agent.isNewEpoch(epoch)) return;
-  if (await answered(() => ask(agent.host.id, epoch))) return;
+export async function checkEpoch(context: AgentContext, epoch: Epoch): Promise<void> {
+  const { epochs: ask } = context.ports;
+  if (ask === undefined || !context.journal.isAhead(epoch)) return;
+  if (await answered(() => ask(context.host().id, epoch))) return;
   throw new ProblemError({
     status: 409,
     code: 'epoch-unknown',

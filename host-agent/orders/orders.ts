@@ -2,10 +2,11 @@
  * Orders of schedulers. What is checked between a start order and the fork of a process, in this order:
  *
  * 1. May the caller give it: its right, and for whom (`orderer.ts`, called by the routes; `delegations.ts`: what a
- *    monitor does inside a task). Is its epoch one of the store's (`epochs.ts`)?
+ *    monitor does inside a task).
  * 2. Is the order a repeated one? Then it is answered with how the allocation stands; another order under the same id is refused.
  * 3. `admission.ts`: is it for this host; is its ticket valid (signature, host and incarnation, time, equality with the order);
- *    is its epoch not old; is its id not fenced; is the ticket not used for another start.
+ *    is its epoch not old; is its id not fenced; is the ticket not used for another start. Is an epoch that is ahead of all that
+ *    the host has seen one of the store's (`epochs.ts`)?
  * 4. Does the host's operator allow what its tasks ask (`policy.ts`)?
  * 5. The machine: what leaked here, the disk's faults and free space, foreign processes on its ports; at most so many records.
  * 6. Does its claim fit the host's ledger (`allocations/local-ledger.ts`), without the victims that it names?
@@ -30,6 +31,7 @@ import { AllocationRun } from '../allocations/allocations.ts';
 import type { AgentContext } from '../agent-context.ts';
 import type { Permit } from './admission.ts';
 import { refusal } from './admission.ts';
+import { checkEpoch } from './epochs.ts';
 import { forbiddenIn } from './policy.ts';
 import type { Lent } from '../leases/leases.ts';
 import { RESERVE_BYTES } from '../state/state-disk.ts';
@@ -82,6 +84,7 @@ async function startUnknown(
 ): Promise<AllocationReport> {
   const { admission, table, settings } = context;
   const permit = await admission.check(request, requestDigest);
+  await checkEpoch(context, request.allocation.epoch);
   checkPolicy(context, request);
   await checkMachine(context, request);
   if (table.size >= settings.allocationsMax)

@@ -8,6 +8,7 @@ import { attemptName, execName } from '../../src/wire/host-files/attempt-files.t
 import type { AllocationRun } from '../allocations/allocations.ts';
 import { attemptFolder } from '../tasks/attempt.ts';
 import type { AgentContext } from '../agent-context.ts';
+import { checkEpoch } from './epochs.ts';
 
 const WHY: Readonly<Record<StopRequest['mode'], StopReason>> = {
   stop: 'user',
@@ -19,7 +20,7 @@ const WHY: Readonly<Record<StopRequest['mode'], StopReason>> = {
 /**
  * Ends an allocation. Where the disk takes no writes it is ended all the same, and the answer is 507: it is not
  * acknowledged before it is recorded (I32).
- * @throws ProblemError `no-allocation`, `epoch-old`, `disk-full`, `still-running`
+ * @throws ProblemError `no-allocation`, `epoch-old`, `epoch-unknown`, `disk-full`, `still-running`
  */
 export async function stopAllocation(
   context: AgentContext,
@@ -33,6 +34,7 @@ export async function stopAllocation(
       code: 'epoch-old',
       detail: 'this host has seen orders of a later epoch',
     });
+  await checkEpoch(context, request.epoch);
   const run = table.get(id);
   if (run === undefined) {
     const fenced = await Promise.allSettled([journal.fence(id)]);

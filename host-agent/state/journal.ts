@@ -115,9 +115,9 @@ export class Journal {
     return this.#epoch !== null && compareEpochs(epoch, this.#epoch) === 'older';
   }
 
-  /** Newer than all that this host has seen. */
-  isNews(epoch: Epoch): boolean {
-    return this.#epoch === null || !['older', 'same'].includes(compareEpochs(epoch, this.#epoch));
+  /** Newer than all that this host has seen, so that to keep it would fence others off. The first epoch of a cell fences none. */
+  isAhead(epoch: Epoch): boolean {
+    return this.#isNews(epoch) && (this.#epoch !== null || epoch.counter > 0);
   }
 
   /** May this id not be started (any more)? */
@@ -131,14 +131,14 @@ export class Journal {
     ticket: { jti: string; digest: string; expiresMs: number } | null,
   ): Promise<void> {
     const entries: JournalEntry[] = [{ kind: 'time', atMs: this.nowMs() }];
-    if (this.isNews(epoch)) entries.push({ kind: 'epoch', epoch });
+    if (this.#isNews(epoch)) entries.push({ kind: 'epoch', epoch });
     if (ticket !== null) entries.push({ kind: 'ticket', ...ticket });
     await this.#add(entries);
   }
 
   /** Durable when it resolves, also for who comes second while the first one's line is on its way. */
   async recordEpoch(epoch: Epoch): Promise<void> {
-    await (this.isNews(epoch) ? this.#add([{ kind: 'epoch', epoch }]) : this.#settled());
+    await (this.#isNews(epoch) ? this.#add([{ kind: 'epoch', epoch }]) : this.#settled());
   }
 
   async recordTime(): Promise<void> {
@@ -158,6 +158,10 @@ export class Journal {
     const entry: JournalEntry = { kind: 'barred', id, atMs: this.nowMs(), refusal };
     this.#take(entry);
     await this.#add([entry]);
+  }
+
+  #isNews(epoch: Epoch): boolean {
+    return this.#epoch === null || !['older', 'same'].includes(compareEpochs(epoch, this.#epoch));
   }
 
   #add(entries: readonly JournalEntry[]): Promise<void> {
@@ -230,7 +234,7 @@ export class Journal {
         this.#highWaterMs = Math.max(this.#highWaterMs, entry.atMs);
         return;
       case 'epoch':
-        if (!this.isNews(entry.epoch)) return;
+        if (!this.#isNews(entry.epoch)) return;
         if (this.#epoch !== null && this.#epoch.incarnation !== entry.epoch.incarnation) {
           this.#pastCells.push(this.#epoch.incarnation);
           if (this.#pastCells.length > PAST_CELLS_MAX) this.#pastCells.shift();

@@ -2,7 +2,7 @@ import type { AgentCrypto, HostFacts } from '../../host-agent/agent.ts';
 import { HostAgent } from '../../host-agent/agent.ts';
 import { AGENT_SETTINGS, PORT_RANGE } from '../../host-agent/defaults.ts';
 import type { AgentSettings } from '../../host-agent/agent-context.ts';
-import type { AgentPorts } from '../../host-agent/ports.ts';
+import type { AgentPorts, AskEpoch } from '../../host-agent/ports.ts';
 import type { HeldRestarts } from '../../host-agent/tasks/held-restarts.ts';
 import { MemoryDisk } from '../../src/adapters/memory/disk.ts';
 import { HollowProcesses } from '../../src/adapters/memory/processes.ts';
@@ -39,6 +39,8 @@ export class HostWorld {
   metrics: Metrics = silentMetrics;
   /** Absent: no operator holds back restarts. */
   restarts?: HeldRestarts;
+  /** Absent: whatever epoch an order has is taken. */
+  epochs?: AskEpoch;
   agent!: HostAgent;
 
   get ports(): AgentPorts {
@@ -48,6 +50,7 @@ export class HostWorld {
       ...(this.cgroups === undefined ? {} : { cgroups: this.cgroups }),
       ...(this.probes === undefined ? {} : { probes: this.probes }),
       ...(this.restarts === undefined ? {} : { restarts: this.restarts }),
+      ...(this.epochs === undefined ? {} : { epochs: this.epochs }),
     };
   }
 

@@ -77,8 +77,9 @@ export class AllocationLifeChecker {
 function areSetAside(ids: ReadonlySet<string>, cell: CellAt): boolean {
   const all = [...cell.allocations.values()].filter(({ id }) => ids.has(id));
   const newest = Math.max(...all.map(({ attempt }) => attempt));
-  return all.every(({ attempt, host, namespace, job, jobVersion, group }) => {
-    if (attempt === newest) return true;
+  const others = all.filter(({ attempt }) => attempt < newest);
+  if (others.length !== all.length - 1) return false;
+  return others.every(({ host, namespace, job, jobVersion, group }) => {
     const key = jobKeyOf(namespace, job);
     const specs = [cell.jobs.get(key)?.job, cell.versions.get(`${key}/${String(jobVersion)}`)?.job];
     const mayKeep = specs.some((spec) => {

@@ -1,16 +1,17 @@
 import { describe, expect, it } from 'vitest';
 import { askEpoch, checkEpoch } from '../../../../host-agent/orders/epochs.ts';
+import type { AgentContext } from '../../../../host-agent/agent-context.ts';
+import type { AskEpoch } from '../../../../host-agent/ports.ts';
 import { MemoryCell } from '../../../../src/adapters/memory/cell.ts';
 import { MemoryCellStore } from '../../../../src/adapters/memory/memory.ts';
 import { systemClock } from '../../../../src/adapters/system/system.ts';
-import type { Identity } from '../../../../src/core/access/identity.ts';
+import type { Epoch } from '../../../../src/core/cell/epoch.ts';
 import { cellKeys } from '../../../../src/core/cell/keys.ts';
 import type { CellStore } from '../../../../src/ports/cell-store.ts';
 import { StoreError } from '../../../../src/ports/cell-store.ts';
 import { ProblemError } from '../../../../src/wire/api/problem.ts';
 import { eligibilityCodec, metaCodec } from '../../../../src/wire/records/records.ts';
 
-const PEER: Identity = { cell: 'c', role: 'scheduler', id: 's1' };
 const NOW = 'now';
 
 async function statusOf(checked: Promise<void>): Promise<number | null> {
@@ -24,7 +25,17 @@ async function statusOf(checked: Promise<void>): Promise<number | null> {
 }
 
 describe('I17 the epoch of an order', () => {
-  const agent = { host: { id: 'h1' }, isNewEpoch: () => true };
+  const checked = (ask: AskEpoch | undefined, epoch: Epoch, isAhead = true): Promise<number | null> =>
+    statusOf(
+      checkEpoch(
+        {
+          host: () => ({ id: 'h1' }),
+          journal: { isAhead: () => isAhead },
+          ports: ask === undefined ? {} : { epochs: ask },
+        } as unknown as AgentContext,
+        epoch,
+      ),
+    );
 
   it('is one that the store has come to', async () => {
     const keys = cellKeys('c');
@@ -41,7 +52,7 @@ describe('I17 the epoch of an order', () => {
     };
     const ask = askEpoch(store, keys);
     const status = (incarnation: string, counter: number): Promise<number | null> =>
-      statusOf(checkEpoch(PEER, agent, { incarnation, counter }, ask));
+      checked(ask, { incarnation, counter });
 
     expect(await status(NOW, 0)).toBe(409);
     await put(keys.meta, metaCodec.encode({ schema: 1, incarnation: NOW, createdAtMs: 1 }));
@@ -57,17 +68,16 @@ describe('I17 the epoch of an order', () => {
     await memory.close();
   });
 
-  it('is asked for only where it is new, and never of who is trusted', async () => {
+  it('is asked for only where it is ahead, and not where callers are trusted', async () => {
     const ask = (): Promise<boolean> => Promise.reject(new Error('the store was asked'));
     const epoch = { incarnation: NOW, counter: 9 };
-    expect(await statusOf(checkEpoch(PEER, { ...agent, isNewEpoch: () => false }, epoch, ask))).toBeNull();
-    expect(await statusOf(checkEpoch(null, agent, epoch, ask))).toBeNull();
-    expect(await statusOf(checkEpoch(PEER, agent, epoch, undefined))).toBeNull();
+    expect(await checked(ask, epoch, false)).toBeNull();
+    expect(await checked(undefined, epoch)).toBeNull();
   });
 
   it('waits for a store that is away', async () => {
     const away = (): Promise<boolean> =>
       Promise.reject(new StoreError('unavailable', 'away', { retryable: true }));
-    expect(await statusOf(checkEpoch(PEER, agent, { incarnation: NOW, counter: 0 }, away))).toBe(503);
+    expect(await checked(away, { incarnation: NOW, counter: 0 })).toBe(503);
   });
 });

@@ -77,6 +77,20 @@ describe('orders to start', () => {
     expect(await answer(world, withTicket(world, order))).toBe('started');
   });
 
+  it('I17 an epoch that the store does not know fences nobody off, with a right ticket either', async () => {
+    const world = new HostWorld();
+    world.epochs = (_host, { counter }) => Promise.resolve(counter <= 2);
+    await world.open({ verifier: plainVerifier, digest: sha256Hex });
+    const at = (id: string, counter: number): StartRequest => {
+      const epoch = { incarnation: CELL_INCARNATION, counter };
+      return withTicket(world, someStart({ allocation: { id, epoch } }));
+    };
+    expect(await answer(world, at('a', 9))).toBe('epoch-unknown');
+    expect(await answer(world, at('b', 2))).toBe('started');
+    expect(await answer(world, at('a', 3))).toBe('epoch-unknown');
+    expect(await answer(world, at('a', 1))).toBe('epoch-old');
+  });
+
   it('S4.19 without enforcement no ticket is asked for, and all else is the same', async () => {
     const world = await host(false);
     const order = someStart({
