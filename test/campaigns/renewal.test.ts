@@ -47,6 +47,7 @@ it('S4.13 a development cell renews its certificates by itself, while a client w
   const http = undiciClient({ credentials });
   const over = new AbortController();
   const seen: string[] = [];
+  let gaps = 0;
   try {
     const api = new MonitorClient(http, { urls: cell.file.monitors, from: 'a test' });
     const cursor = new EventCursor('now');
@@ -54,6 +55,7 @@ it('S4.13 a development cell renews its certificates by itself, while a client w
     const watch = async (): Promise<void> => {
       for await (const event of api.events(cursor.since, call)) {
         cursor.saw(event);
+        if (event.kind === 'gap') gaps++;
         if (event.kind === 'job-submitted' && event.job !== undefined) seen.push(event.job);
       }
     };
@@ -79,10 +81,11 @@ it('S4.13 a development cell renews its certificates by itself, while a client w
       await Promise.race([pause(1_000), watching]);
     }
     expect(asked.length).toBeGreaterThan(3);
-    while (seen.length < asked.length) await Promise.race([pause(100), watching]);
+    while (new Set(seen).size < asked.length) await Promise.race([pause(100), watching]);
     expect(ended).toBeGreaterThan(0);
-    // Each once, in their order.
-    expect(seen.map((job) => job.replace(/-[^-]+$/, ''))).toEqual(asked);
+    // Each once, in their order; after a gap some come again, as `EventCursor` says.
+    const told = seen.map((job) => job.replace(/-[^-]+$/, ''));
+    expect(gaps === 0 ? told : [...new Set(told)]).toEqual(asked);
     over.abort();
     await watching;
   } finally {
