@@ -7,8 +7,8 @@
  * - `rollouts/`: versions of a job, and its updates.
  * - `cell/`: hosts, quotas, shared resources, volumes, pauses, schedulers, events.
  * - `endpoints/`: names of what runs, and who serves them.
- * - `access/`: tokens of people, secrets of jobs, the audit, and the cells that are called. `join/`: how a machine becomes a host. `bootstrap/`: how a
- *   cell comes to be on several.
+ * - `access/`: tokens of people, secrets of jobs, the audit, and the cells that are called. `join/`: how a machine becomes a
+ *   host. `bootstrap/`: how a cell comes to be on several.
  * - `operator/`: check and repair of the store, ticket keys, certificates. `tools/`: completion, fail-points, version.
  * - `sim/`: simulations in virtual time. `replay/`: a real trace on a real cell; `openb/` reads the trace's files.
  * - `roles/`: the processes of a cell. `dev/`: a development cell; `local-cell/` starts its processes, as for a replay.

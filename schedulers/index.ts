@@ -5,7 +5,7 @@ import { runScheduler as run } from './main.ts';
 import type { OwnPolicy } from './policies/own.ts';
 
 export type { Host } from '../src/core/host/host.ts';
-export type { Rate, RatedHost, RatedWork } from '../src/core/scoring/policy.ts';
+export type { ScoredHost, ScoredWork, ScoreHost } from '../src/core/scoring/policy.ts';
 export type { OwnPolicy } from './policies/own.ts';
 
 /** What `moorage scheduler` has as flags, and a policy. */
@@ -19,12 +19,13 @@ export interface OwnSchedulerOptions {
   readonly policy: OwnPolicy;
   /** The folder that `moorage pki issue … --role scheduler --id ID` makes; absent: the cell has no certificates. */
   readonly credentials?: string;
-  /** Default: any free port of this machine alone. */
+  /** Default: a free port of 127.0.0.1. */
   readonly listen?: { readonly host: string; readonly port: number };
   /** Default `info`, on standard error. */
   readonly logLevel?: 'debug' | 'info' | 'warn' | 'error' | 'silent';
 }
 
+/** As `main.ts` has it: the package declares what its entries name, and nothing of a role's main. */
 export interface OwnScheduler {
   /** Base URL of its API. */
   readonly address: string;

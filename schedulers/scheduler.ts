@@ -20,8 +20,8 @@
  * - `policies/`: one file for each kind of scheduler, and the options. A new kind is added there.
  * - `warmup/`: compiles the code before the first job comes.
  *
- * In this folder: `main.ts` starts the process, `index.ts` is what programs import that bring a policy of their own, `api.ts` is the HTTP API, `term.ts` joins the rooms for one session with the
- * store, and `uuid.ts` makes the cell's first incarnation.
+ * In this folder: `main.ts` starts the process, `index.ts` is what programs import that bring a policy of their own, `api.ts` is
+ * the HTTP API, `term.ts` joins the rooms for one session with the store, and `uuid.ts` makes the cell's first incarnation.
  */
 import type { RoleRecord } from '../src/core/cell/cell.ts';
 import type { HttpListener, HttpServer, ListenOptions } from '../src/ports/http.ts';

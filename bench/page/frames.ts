@@ -1,8 +1,8 @@
 /**
  * How smoothly the page scrolls over a large cell that lives: hollow hosts in racks, which report, with allocations that are
  * written as schedulers write them (nobody starts them: a hundred thousand starts would take longer than the bench), and jobs
- * that come and are stopped meanwhile. In each view a list, or the page itself, is scrolled up and down in Chromium for some seconds; a
- * frame is late when it comes more than one and a half intervals of 60 Hz after the one before.
+ * that come and are stopped meanwhile. In each view a list, or the page itself, is scrolled up and down in Chromium for some
+ * seconds; a frame is late when it comes more than one and a half intervals of 60 Hz after the one before.
  * `npm run bench -- frames --hosts 10000 --allocations 100000 --seconds 10`
  */
 import { writeFileSync } from 'node:fs';
@@ -37,7 +37,8 @@ const { hosts, allocations, seconds, jobs, comings } = flagsOf({
 
 const CELL = 'bench';
 const RACK_HOSTS = 100;
-const MADE_AGO_MS = 600_000;
+/** Allocations were placed one after the other from then on, ten minutes before the bench: the page shows ages. */
+const PLACED_SINCE_MS = Date.now() - 600_000;
 const RANDOM = seededRandom(1);
 const SCROLL_PX = 30;
 const LATE_MS = (1.5 * 1000) / 60;
@@ -118,9 +119,9 @@ function writesOf(keys: CellKeys, n: number): Write[] {
     const at = index * hosts + n;
     const job = jobName(at);
     return makeAllocation({
-      id: makeId(Date.now() - MADE_AGO_MS + at, RANDOM.bytes(16)),
+      id: makeId(PLACED_SINCE_MS + at, RANDOM.bytes(16)),
       ...{ host, precedence: 50, resources: amounts(100, 64), job, group: job, index: at % LARGE },
-      ...{ scheduler: 'batch-1', createdAtMs: Date.now() - MADE_AGO_MS + at },
+      ...{ scheduler: 'batch-1', createdAtMs: PLACED_SINCE_MS + at },
     });
   });
   return [

@@ -1,7 +1,6 @@
 import type { MonitorClient } from '../../src/clients/monitor-client.ts';
 import { isId } from '../../src/core/cell/ids.ts';
-import { groupsOf } from '../../src/clients/job-groups.ts';
-import { leaving } from '../../src/core/host/leaving.ts';
+import { drainPreview } from '../../src/clients/drain-preview.ts';
 import type { EligibilityRequest } from '../../src/wire/api/monitor-api.ts';
 import { ProblemError } from '../../src/wire/api/problem.ts';
 import { readDuration } from '../../src/wire/values/units.ts';
@@ -94,23 +93,11 @@ async function showWhatMoves(
   host: string,
   hasDeadline: boolean,
 ): Promise<number> {
-  const [{ hosts }, { allocations }, { jobs }] = await Promise.all([
-    api.hosts(),
-    api.allocations({}),
-    api.jobs(),
-  ]);
+  const { hosts } = await api.hosts();
   if (!hosts.some((row) => row.host.id === host)) throw await noSuchHost(api, host);
-  const typeOf = new Map(jobs.map((job) => [`${job.namespace}/${job.name}`, job.type]));
-  const there = allocations.filter(
-    ({ allocation }) => allocation.host === host && allocation.desired === 'run',
-  );
-  const groupOf = await groupsOf(api, there);
-  for (const { name, allocation } of there) {
-    const type = typeOf.get(`${allocation.namespace}/${allocation.job}`) ?? 'service';
-    const stays = groupOf(allocation)?.reschedule.onDrain === false;
-    terminal.out(`${name} ${leaving(type, { hasDeadline, stays })}\n`);
-  }
-  terminal.out(there.length === 0 ? `nothing runs on ${host}\n` : `nothing was done: this was a dry run\n`);
+  const leavers = await drainPreview(api, host, { hasDeadline });
+  for (const { name, how } of leavers) terminal.out(`${name} ${how}\n`);
+  terminal.out(leavers.length === 0 ? `nothing runs on ${host}\n` : `nothing was done: this was a dry run\n`);
   return EXIT.ok;
 }
 

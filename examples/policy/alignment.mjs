@@ -21,7 +21,7 @@ const policy = {
   name: 'alignment',
   sample: Infinity,
   /** From 0 to 1: the cosine of what is asked and what is free, both as parts of the host. */
-  rate({ host, free }, { ask }) {
+  score({ host, free }, { ask }) {
     const { cpu, memory } = whole(host);
     const asked = [ask.resources.cpuMilli / cpu, ask.resources.memoryMib / memory];
     const left = [free.cpuMilli / cpu, free.memoryMib / memory];

@@ -1,11 +1,11 @@
 import type { Epoch } from '../../src/core/cell/epoch.ts';
 import type { CellKeys } from '../../src/core/cell/keys.ts';
 import type { CellStore } from '../../src/ports/cell-store.ts';
-import { StoreError } from '../../src/ports/cell-store.ts';
 import { ProblemError } from '../../src/wire/api/problem.ts';
 import { eligibilityCodec, metaCodec } from '../../src/wire/records/records.ts';
 import type { AgentContext } from '../agent-context.ts';
 import type { AskEpoch } from '../ports.ts';
+import { storeAnswers } from './orderer.ts';
 
 /** @returns a question to the store; what it said of the cell's incarnation is kept, so that most epochs cost no read */
 export function askEpoch(store: CellStore, keys: CellKeys): AskEpoch {
@@ -29,20 +29,10 @@ export function askEpoch(store: CellStore, keys: CellKeys): AskEpoch {
 export async function checkEpoch(context: AgentContext, epoch: Epoch): Promise<void> {
   const { epochs: ask } = context.ports;
   if (ask === undefined || !context.journal.isAhead(epoch)) return;
-  if (await answered(() => ask(context.host().id, epoch))) return;
+  if (await storeAnswers(ask(context.host().id, epoch), 'whether there is such an epoch')) return;
   throw new ProblemError({
     status: 409,
     code: 'epoch-unknown',
     detail: 'the store knows of no such epoch yet',
   });
-}
-
-async function answered(ask: () => Promise<boolean>): Promise<boolean> {
-  try {
-    return await ask();
-  } catch (error) {
-    if (!(error instanceof StoreError)) throw error;
-    const detail = 'the store does not answer, and it must say whether there is such an epoch';
-    throw new ProblemError({ status: 503, code: 'store-away', detail, hint: 'ask again' }, error);
-  }
 }

@@ -113,7 +113,7 @@ export async function checkEnds(
   const { allocation, acceptedAtMs } = ordered;
   const isFresh = nowMs - acceptedAtMs <= ownStartMs;
   if (peer.role === 'scheduler' && allocation.scheduler === peer.id && isFresh) return;
-  const { owner, isToRun } = await answered(() => ask(allocation));
+  const { owner, isToRun } = await storeAnswers(ask(allocation), 'who owns this allocation');
   if (!isToRun || (peer.role === 'monitor' ? owner === null : owner === peer.id)) return;
   throw notYours('this allocation belongs to another');
 }
@@ -123,12 +123,13 @@ export function checkStarts(peer: Caller | null, { scheduler }: Allocation): voi
   if (peer !== null && peer.id !== scheduler) throw notYours('a start in the name of another scheduler');
 }
 
-async function answered(ask: () => Promise<StoredWord>): Promise<StoredWord> {
+/** @param what the store must say, for people @throws ProblemError 503 while it does not answer */
+export async function storeAnswers<T>(answer: Promise<T>, what: string): Promise<T> {
   try {
-    return await ask();
+    return await answer;
   } catch (error) {
     if (!(error instanceof StoreError)) throw error;
-    const detail = 'the store does not answer, and it must say who owns this allocation';
+    const detail = `the store does not answer, and it must say ${what}`;
     throw new ProblemError({ status: 503, code: 'store-away', detail, hint: 'ask again' }, error);
   }
 }

@@ -21,8 +21,8 @@ export interface RetentionDeps extends MonitorContext {
 const DELETES_MAX = 50;
 
 /**
- * Deletes outcomes, versions, ended jobs with their rollouts, and one-off runs past their retention. A host forgets its record of an ended allocation before the
- * store forgets the outcome: what has no outcome any more could not be found to be removed there.
+ * Deletes outcomes, versions, ended jobs with their rollouts, and one-off runs past their retention. A host forgets its record of
+ * an ended allocation before the store forgets the outcome: what has no outcome any more could not be found to be removed there.
  */
 export class Retention {
   readonly #deps: RetentionDeps;

@@ -51,28 +51,8 @@ export function CellView(): JSX.Element {
         <Fact name="Jobs" text={String(cell.value.jobs)} />
         <Fact name="Allocations" text={String(cell.value.allocations)} />
         <Fact name="Monitors" text={String(cell.value.monitors?.length ?? 1)} />
-        <div>
-          <dt>CPU asked for</dt>
-          <dd>
-            <Meter
-              label="CPU"
-              part={sums.cpuUsed}
-              whole={sums.cpu}
-              text={`${cores(sums.cpuUsed)} of ${cores(sums.cpu)}`}
-            />
-          </dd>
-        </div>
-        <div>
-          <dt>Memory asked for</dt>
-          <dd>
-            <Meter
-              label="Memory"
-              part={sums.memoryUsed}
-              whole={sums.memory}
-              text={`${size(sums.memoryUsed)} of ${size(sums.memory)}`}
-            />
-          </dd>
-        </div>
+        <Part name="CPU asked for" part={sums.cpuUsed} whole={sums.cpu} show={cores} />
+        <Part name="Memory asked for" part={sums.memoryUsed} whole={sums.memory} show={size} />
         {known > USAGE_HOSTS_MAX ? null : <Used whole={sums} />}
       </dl>
       {hosts.value.incomplete ? (
@@ -103,31 +83,26 @@ function Used(props: {
   const { cpuMilli, memoryMib } = answer.value;
   return (
     <>
-      {cpuMilli === null ? null : (
-        <div>
-          <dt>CPU used</dt>
-          <dd>
-            <Meter
-              label="CPU used"
-              part={cpuMilli}
-              whole={cpu}
-              text={`${cores(cpuMilli)} of ${cores(cpu)}`}
-            />
-          </dd>
-        </div>
-      )}
-      <div>
-        <dt>Memory used</dt>
-        <dd>
-          <Meter
-            label="Memory used"
-            part={memoryMib}
-            whole={memory}
-            text={`${size(memoryMib)} of ${size(memory)}`}
-          />
-        </dd>
-      </div>
+      {cpuMilli === null ? null : <Part name="CPU used" part={cpuMilli} whole={cpu} show={cores} />}
+      <Part name="Memory used" part={memoryMib} whole={memory} show={size} />
     </>
+  );
+}
+
+function Part(props: {
+  readonly name: string;
+  readonly part: number;
+  readonly whole: number;
+  readonly show: (amount: number) => string;
+}): JSX.Element {
+  const { name, part, whole, show } = props;
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd>
+        <Meter label={name} part={part} whole={whole} text={`${show(part)} of ${show(whole)}`} />
+      </dd>
+    </div>
   );
 }
 

@@ -1,7 +1,6 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
-import { groupsOf } from '../../src/clients/job-groups.ts';
-import { leaving } from '../../src/core/host/leaving.ts';
+import { drainPreview } from '../../src/clients/drain-preview.ts';
 import { plural } from '../../src/wire/values/words.ts';
 import { useCell, usePolled } from '../parts/hooks.ts';
 import { Confirm, Loading, Table } from '../parts/parts.ts';
@@ -16,25 +15,9 @@ export function Drain(props: {
   const { host, onDone } = props;
   const { client } = useCell();
   const [reason, setReason] = useState('');
-  const there = usePolled(`drain ${host}`, EVERY_MS, async (signal) => {
-    const [{ allocations }, { jobs }] = await Promise.all([
-      client.allocations({}, { signal }),
-      client.jobs(undefined, { signal }),
-    ]);
-    const typeOf = new Map(jobs.map((job) => [`${job.namespace}/${job.name}`, job.type]));
-    const held = allocations.filter(
-      ({ allocation }) => allocation.host === host && allocation.desired === 'run',
-    );
-    const groupOf = await groupsOf(client, held, { signal });
-    return held.map(({ name, allocation }) => ({
-      name,
-      id: allocation.id,
-      how: leaving(typeOf.get(`${allocation.namespace}/${allocation.job}`) ?? 'service', {
-        hasDeadline: false,
-        stays: groupOf(allocation)?.reschedule.onDrain === false,
-      }),
-    }));
-  });
+  const there = usePolled(`drain ${host}`, EVERY_MS, (signal) =>
+    drainPreview(client, host, { hasDeadline: false, signal }),
+  );
   const drain = (): void => {
     client.setEligibility(host, { state: 'draining', reason }).then(
       () => onDone(null),

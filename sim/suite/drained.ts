@@ -27,7 +27,10 @@ export function drawnHostActions({ hosts, activeMs }: Scenario, random: SeededRa
   return actions.sort((a, b) => a.atMs - b.atMs);
 }
 
-/** Work that is still there when its host is closed: most services run until they are stopped, most jobs for 6 s. Some is moved by no drain. */
+/**
+ * Work that is still there when its host is closed: most services run until they are stopped, most jobs for 6 s. Some is moved
+ * by no drain.
+ */
 export function lasting(request: Request, random: SeededRandom): Request {
   if (random.split(`lasts ${request.name}`).below(3) === 0) return request;
   const env = {

@@ -5,7 +5,7 @@
  * - `monitor-client.ts`: the API that people use, over several monitors; `monitor-failover.ts` asks one monitor after
  *   another, `monitor-streams.ts` reads logs and events, `monitor-paths.ts` makes paths, `event-cursor.ts` resumes events
  * - `host-client.ts`, `scheduler-client.ts`, `arbiter-client.ts`: the roles' own APIs; `delegator.ts`: for whom a host is asked
- * - `job-groups.ts`: the groups that allocations are of, read from their jobs
+ * - `drain-preview.ts`: what a drain of a host would move, and how
  * - `attach-session.ts`: a terminal on a task, over any number of cuts; `input-buffer.ts` holds input until it is confirmed
  */
 import type { HttpAnswer, HttpStream } from '../ports/http.ts';

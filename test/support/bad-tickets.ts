@@ -13,6 +13,8 @@ import { OTHER_KEYS } from './ticket-keys.ts';
 
 const STRANGER = ticketSigner(OTHER_KEYS.signing);
 const MINUTE_MS = 60_000;
+/** Of `rightBody`. */
+export const TICKET_TTL_MS = MINUTE_MS;
 /** Beyond what clocks may differ by. */
 const OFF_MS = 5_000;
 
@@ -123,7 +125,7 @@ export function rightBody({ allocation, launch }: StartRequest, hostIncarnation:
     jti: `t-${allocation.id}`,
     ...{ aud: 'host-a', hostIncarnation },
     notBeforeMs: Date.now(),
-    expiresMs: Date.now() + MINUTE_MS,
+    expiresMs: Date.now() + TICKET_TTL_MS,
     ...{ namespace: allocation.namespace, job: allocation.job, scheduler: allocation.scheduler },
     ...{ epoch: allocation.epoch, claim: claimOf(allocation) },
     commandDigest: sha256Hex(canonicalJson(launch)),

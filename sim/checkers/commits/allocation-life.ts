@@ -90,7 +90,9 @@ function areSetAside(ids: ReadonlySet<string>, cell: CellAt): boolean {
   });
 }
 
-function slotOf({ namespace, job, group, index }: Allocation): string {
+type InSlot = Pick<Allocation, 'namespace' | 'job' | 'group' | 'index'>;
+
+export function slotOf({ namespace, job, group, index }: InSlot): string {
   return `${jobKeyOf(namespace, job)}/${group}[${String(index)}]`;
 }
 

@@ -6,10 +6,12 @@ import { CAUSES } from '../../../src/core/slots/job-view.ts';
 import type { CellAt, Step } from '../replay/replay.ts';
 import type { RunIndex } from '../replay/run-index.ts';
 import type { Findings } from '../replay/violations.ts';
+import { slotOf } from './allocation-life.ts';
 
 /**
- * S0.1: what no drain moves (`reschedule.onDrain: false`) is not stopped by a drain without a deadline, and after one with a deadline its
- * slot is filled on the same host, or when that is lost or gone. Only where every version of its job says so: a scheduler may know an older one.
+ * S0.1: what no drain moves (`reschedule.onDrain: false`) is not stopped by a drain without a deadline, and after one with a
+ * deadline its slot is filled on the same host, or when that is lost or gone. Only where every version of its job says so: a
+ * scheduler may know an older one.
  */
 export function checkDrainedSlots(step: Step, cell: CellAt, run: RunIndex, findings: Findings): void {
   if (step.initial) return;
@@ -56,8 +58,7 @@ function wasLost(host: string, run: RunIndex): boolean {
 function lastEndOf(one: Allocation, run: RunIndex): Outcome | undefined {
   let last: Outcome | undefined;
   for (const { fact } of run.outcomes.values()) {
-    if (fact.group !== one.group || fact.index !== one.index) continue;
-    if (jobKeyOf(fact.namespace, fact.job) !== jobKeyOf(one.namespace, one.job)) continue;
+    if (slotOf(fact) !== slotOf(one)) continue;
     if (last === undefined || fact.attempt > last.attempt) last = fact;
   }
   return last;

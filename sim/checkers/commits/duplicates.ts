@@ -1,8 +1,7 @@
-import type { Allocation } from '../../../src/core/cell/allocation.ts';
-import { jobKeyOf } from '../../../src/core/cell/ids.ts';
 import { CAUSES } from '../../../src/core/slots/job-view.ts';
 import type { CellAt, Step } from '../replay/replay.ts';
 import type { Findings } from '../replay/violations.ts';
+import { slotOf } from './allocation-life.ts';
 
 /** S0.14: a duplicate is stopped only for another one of its slot that is to run, and never both of a pair. */
 export function checkDuplicates(step: Step, cell: CellAt, findings: Findings): void {
@@ -12,7 +11,7 @@ export function checkDuplicates(step: Step, cell: CellAt, findings: Findings): v
     if (after.cause?.startsWith(CAUSES.duplicate) !== true) continue;
     const other = after.cause.slice(CAUSES.duplicate.length + 1);
     const kept = [...cell.allocations.values()].find(({ id }) => id === other);
-    if (kept?.desired === 'run' && isSameSlot(kept, after)) continue;
+    if (kept?.desired === 'run' && slotOf(kept) === slotOf(after)) continue;
     findings.add(
       'S0.14',
       step.revision,
@@ -20,12 +19,4 @@ export function checkDuplicates(step: Step, cell: CellAt, findings: Findings): v
       `stopped as a duplicate of ${other}, which is not to run in its slot`,
     );
   }
-}
-
-function isSameSlot(a: Allocation, b: Allocation): boolean {
-  return (
-    jobKeyOf(a.namespace, a.job) === jobKeyOf(b.namespace, b.job) &&
-    a.group === b.group &&
-    a.index === b.index
-  );
 }

@@ -8,7 +8,7 @@ import { lossRuleOf } from '../scoring/fragmentation.ts';
 import type { GroupCount } from './group-count.ts';
 import type { HostSlot } from '../cell-state/host-slot.ts';
 import { exactByRow, fitsBeyondRow, needOf, rowFits } from './needs.ts';
-import type { PlacementPolicy, Rate } from '../scoring/policy.ts';
+import type { PlacementPolicy, ScoreHost } from '../scoring/policy.ts';
 import type { PlacementRequest } from './placement-request.ts';
 import type { Kept } from '../scoring/model-demand.ts';
 import { NOTHING_KEPT } from '../scoring/model-demand.ts';
@@ -122,7 +122,8 @@ export class HostScorer {
   }
 
   #load(host: number, rows: Rows, offset: number, empty: number): number {
-    if (this.#policy.rate !== undefined) return this.#own(this.#policy.rate, host, rows, offset);
+    const { scoreHost } = this.#policy;
+    if (scoreHost !== undefined) return this.#ownScore(scoreHost, host, rows, offset);
     if (this.#fragmentation === null) return loadScore(this.#policy.score, empty);
     const { gpuUsed, host: registered } = this.#index.slot(host);
     const state = { cpuMilli: rows[offset + CPU]!, models: registered?.gpuModels ?? [], usedMilli: gpuUsed };
@@ -132,7 +133,7 @@ export class HostScorer {
   }
 
   /** What is no number from 0 to 1 is brought there: the search relies on it. */
-  #own(rate: Rate, index: number, rows: Rows, offset: number): number {
+  #ownScore(scoreHost: ScoreHost, index: number, rows: Rows, offset: number): number {
     const { host } = this.#index.slot(index);
     if (host === undefined) return 0;
     const { namespace, job, group, ask } = this.#request;
@@ -141,7 +142,7 @@ export class HostScorer {
       rows[offset + MEMORY]!,
       rows[offset + GPU_TOTAL]!,
     ];
-    const score = rate(
+    const score = scoreHost(
       { host, free: { cpuMilli, memoryMib, gpuMilli } },
       { namespace, job, group: group.name, ask },
     );

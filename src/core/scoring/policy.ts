@@ -26,17 +26,17 @@ export interface PlacementPolicy {
   /** The tasks that `fgd` expects; absent: it packs like `binpack`. */
   readonly mix?: TaskMix | undefined;
   /** A policy of somebody's own: it takes the place of the load's part of the score. */
-  readonly rate?: Rate;
+  readonly scoreHost?: ScoreHost;
 }
 
 /** A host that takes the allocation, and what is free there before it does. */
-export interface RatedHost {
+export interface ScoredHost {
   readonly host: Host;
   readonly free: { readonly cpuMilli: number; readonly memoryMib: number; readonly gpuMilli: number };
 }
 
 /** What is to be placed: one more allocation of this group. */
-export interface RatedWork {
+export interface ScoredWork {
   readonly namespace: string;
   readonly job: string;
   readonly group: string;
@@ -44,10 +44,11 @@ export interface RatedWork {
 }
 
 /**
- * How good the host is, from 0 to 1; the best one of the sample is chosen. It is asked for hosts that fit alone, a thousand times in
- * a decision, and must depend on nothing but what it is given: with the same cell, the same answer.
+ * How good the host is, from 0 to 1; the best one of the sample is chosen. It is asked for hosts that fit alone, a thousand
+ * times in a decision, and must depend on nothing but what it is given: with the same cell, the same answer. It must not
+ * throw: it is called amid the scheduler's own loop.
  */
-export type Rate = (host: RatedHost, work: RatedWork) => number;
+export type ScoreHost = (host: ScoredHost, work: ScoredWork) => number;
 
 /** Fills hosts up: for batch work. */
 export const BINPACK: PlacementPolicy = { name: 'binpack', score: 'binpack', sample: 32, sameHostCost: 0 };

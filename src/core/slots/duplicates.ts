@@ -13,9 +13,9 @@ export function keepsReturned({ reschedule }: Group): boolean {
 }
 
 /**
- * A lost host's allocation that may be kept on return does not block its slot, and is not told to stop: it is set aside. When its host is
- * back, both run, and one of them is stopped: only when both hosts report, so that what is kept is known to run. One owner
- * decides, under its owner key, so no two can remove both.
+ * A lost host's allocation that may be kept on return does not block its slot, and is not told to stop: it is set aside. When
+ * its host is back, both run, and one of them is stopped: only when both hosts report, so that what is kept is known to run.
+ * One owner decides, under its owner key, so no two can remove both.
  */
 export function settleDuplicates(
   view: JobView,
@@ -35,16 +35,18 @@ export function settleDuplicates(
       wanted.some((one) => one.isUnverified === true || view.isReporting?.(one.allocation.host) === false)
     ) {
       draft.nextAtMs = earlier(draft.nextAtMs, view.nowMs + UNHEARD_MS);
-      replace(slot, wanted.slice(0, -1), () => null);
+      moveAside(slot, wanted.slice(0, -1));
       continue;
     }
     const kept = keptOf(slot, wanted, group.reschedule.onReturn ?? DEFAULT_ON_RETURN, sameWork);
     // One whose commit is under way, or that has not begun, is no reason to stop another.
     if (kept.report?.state !== 'running') continue;
     const others = wanted.filter((one) => one !== kept);
-    for (const { allocation } of others)
+    for (const one of others) {
+      const { allocation } = one;
       draft.stops.push({ allocation, mode: 'stop', cause: `${CAUSES.duplicate} ${kept.allocation.id}` });
-    replace(slot, others, (one) => ({ ...one, allocation: { ...one.allocation, desired: 'stop' } }));
+      slot.live[slot.live.indexOf(one)] = { ...one, allocation: { ...allocation, desired: 'stop' } };
+    }
   }
 }
 
@@ -58,19 +60,13 @@ function setAside(view: JobView, slot: Slot, sameWork: (version: number) => bool
     ({ allocation: { desired, host, jobVersion } }) =>
       desired === 'run' && isLost(view, host) && sameWork(jobVersion),
   );
-  replace(slot, away, () => null);
+  moveAside(slot, away);
 }
 
-/** Replaces them in their slot, or sets them aside. */
-function replace(
-  slot: Slot,
-  some: readonly LiveAllocation[],
-  by: (one: LiveAllocation) => LiveAllocation | null,
-): void {
+function moveAside({ live, aside }: Slot, some: readonly LiveAllocation[]): void {
   for (const one of some) {
-    const other = by(one);
-    slot.live.splice(slot.live.indexOf(one), 1, ...(other === null ? [] : [other]));
-    if (other === null) slot.aside.push(one);
+    live.splice(live.indexOf(one), 1);
+    aside.push(one);
   }
 }
 

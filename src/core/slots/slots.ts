@@ -2,8 +2,8 @@
  * What should change for one job: a pure function of what the store and the hosts say, called after every change. It
  * remembers nothing, so another owner that reads the same facts continues where the last one stopped.
  *
- * A slot is (job, group, index). At most one allocation of a slot has `desired: run` (I12), except on lost hosts where their job may keep
- * it: a slot is filled again when the record of its last allocation is gone, or is to stop and its host is lost.
+ * A slot is (job, group, index). At most one allocation of a slot has `desired: run` (I12), except on lost hosts where their job
+ * may keep it: a slot is filled again when the record of its last allocation is gone, or is to stop and its host is lost.
  *
  * - `job-view.ts`: what goes in and comes out
  * - `slot-table.ts`: the slots of a group, when one is vacant, and what follows

@@ -1,10 +1,4 @@
-import type {
-  JobType,
-  ReschedulePolicy,
-  RestartPolicy,
-  ReturnPolicy,
-  StopPolicy,
-} from '../../core/cell/job.ts';
+import type { JobType, ReschedulePolicy, RestartPolicy, StopPolicy } from '../../core/cell/job.ts';
 import type { Resources } from '../../core/cell/resources.ts';
 import { NO_SCALARS } from '../../core/cell/resources.ts';
 
@@ -47,16 +41,6 @@ const STAYING_RESCHEDULE: ReschedulePolicy = {
   delayMaxMs: 10 * MINUTE_MS,
   onHostLost: false,
 };
-
-/** As it is written in a file: nothing is a reason for a new allocation. */
-export const NEVER_RESCHEDULE: {
-  readonly attempts: number;
-  readonly onHostLost: boolean;
-  readonly onDrain: boolean;
-  readonly onReturn?: ReturnPolicy;
-  readonly delay?: number;
-  readonly maxDelay?: number;
-} = { attempts: 0, onHostLost: false, onDrain: false };
 
 export const DEFAULT_RESTART: Readonly<Record<JobType, RestartPolicy>> = {
   service: STAYING_RESTART,

@@ -8,7 +8,6 @@ import {
 } from '../../core/cell/job.ts';
 import { VOLUME_ACCESS, VOLUME_ON_LOSS } from '../../core/cell/volume.ts';
 import * as bounds from '../values/bounds.ts';
-import { NEVER_RESCHEDULE } from './defaults.ts';
 import { readAttribute, readExpression } from './expression.ts';
 import { duration, mapOf, name, optional, refuse, text, whole, written } from '../values/values.ts';
 import { taskFields } from './task-schema.ts';
@@ -50,8 +49,10 @@ const rescheduleFields = z.strictObject({
   ),
 });
 
+const NEVER: z.output<typeof rescheduleFields> = { attempts: 0, onHostLost: false, onDrain: false };
+
 /** Whatever may cause a new allocation has a field of its own, and `never` is the word for none of them. */
-const reschedule = z.union([z.literal('never').transform(() => NEVER_RESCHEDULE), rescheduleFields], {
+const reschedule = z.union([z.literal('never').transform(() => NEVER), rescheduleFields], {
   error: 'expected never, or a map such as { attempts: 3, onHostLost: true }',
 });
 

@@ -438,6 +438,8 @@ describe('slots', () => {
       });
       const dead = [{ allocation: a, report: report(a, { state: 'failed' }) }, ...live.slice(1, 2)];
       expect(stopped(evaluate(view(policy('oldest'), { live: dead })))).toEqual(['a: duplicate of b']);
+      const unbegun = [a, b].map((one) => ({ allocation: one, report: null }));
+      expect(evaluate(view(policy('oldest'), { live: unbegun })).stops).toEqual([]);
     });
   });
 
