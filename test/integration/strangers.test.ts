@@ -117,7 +117,7 @@ stat -c '%a %u' . | sed "s/ $(id -u)$/ own/"`),
       ],
     });
     const { report, output } = await world.run(order);
-    expect(report.state).toBe('complete');
+    expect(report).toMatchObject({ state: 'complete', reason: 'done' });
     const [owner, own] = output.trim().split('\n');
     expect(own).toBe(String(uidOf(order.allocation.id)));
     expect(owner).toBe(own);
