@@ -3,7 +3,7 @@
  * which runs one command line and turns every error into a message and an exit code. This file lists the verbs, room by room;
  * what a verb does is loaded when it is called, so that `moorage help` stays quick.
  *
- * - `jobs/`: submit jobs, follow them, ask why they wait, stop them. `tasks/`: output, commands, input and files inside a task.
+ * - `jobs/`: submit jobs, follow them, ask why they wait, stop them; `convert/` makes job files of others' files. `tasks/`: output, commands, input and files inside a task.
  * - `rollouts/`: versions of a job, and its updates.
  * - `cell/`: hosts, quotas, shared resources, volumes, pauses, schedulers, events.
  * - `endpoints/`: names of what runs, and who serves them.

@@ -1,6 +1,7 @@
 /**
  * Verbs about the cell as a whole:
  *
+ * - `ui.ts` opens the page.
  * - `hosts.ts` lists the hosts; `host-eligibility.ts` drains, cordons and readies one;
  *   `cli/join` has how one comes, `cli/bootstrap` how all of it begins.
  * - `quota.ts` and `shared.ts` show and set what namespaces may use, and what hosts share; `volume.ts` where data lies.
@@ -17,6 +18,7 @@ import { cellVerb, collect, verb, wholeNumber } from '../command/command.ts';
 import type { BootstrapFlags } from '../bootstrap/bootstrap.ts';
 import type { InviteFlags } from '../join/invite.ts';
 import type { JoinFlags } from '../join/join.ts';
+import type { UiFlags } from './ui.ts';
 import type { PauseOptions, ScopeOptions } from './pause.ts';
 import type { SetQuotaOptions } from './quota.ts';
 import type { SetSharedOptions } from './shared.ts';
@@ -51,6 +53,16 @@ export function addCellVerbs(program: Command, { run }: ProgramInput): void {
   cellVerb(program, 'hosts', 'list hosts and what of them is given away').action((options: GlobalOptions) =>
     run(options, async (context) => (await import('./hosts.ts')).hosts(context)),
   );
+  cellVerb(program, 'ui', 'print the address of the page, and open it where there is a browser')
+    .option('--no-open', 'only print it')
+    .option(
+      '--login',
+      'with a token in it that ends after a day; whoever has a certificate may make one',
+      false,
+    )
+    .action((options: GlobalOptions & UiFlags) =>
+      run(options, async (context) => (await import('./ui.ts')).ui(context, options)),
+    );
   addQuotaVerbs(program, run);
   addSharedVerbs(program, run);
   addVolumeVerbs(program, run);

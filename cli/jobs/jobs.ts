@@ -1,7 +1,7 @@
 /**
  * Verbs about jobs, in the order of a job's life:
  *
- * - `validate.ts` checks job files; `explain.ts` prints what their fields mean.
+ * - `validate.ts` checks job files, `fmt.ts` brings them into one form; `explain.ts` prints what their fields mean.
  * - `run-file.ts` submits a file and follows the job; `up-watch.ts` tells whether a service stays up.
  * - `run-once.ts` runs one command as if it ran here; `run-input.ts` gives it the input of this process. Its job
  *   is of `one-off-file.ts`; `run-again.ts` runs what has ended once more. All submit through `while-store-away.ts`, which
@@ -12,6 +12,7 @@
  * `logs`, `exec`, `attach` and `cp`, which stand between `why` and `stop`, are in `cli/tasks`.
  */
 import type { Command } from 'commander';
+import type { ConvertOptions } from '../convert/convert.ts';
 import type { RunFileOptions } from './run-file.ts';
 import type { RunOnceOptions } from './one-off-file.ts';
 import type { WaitOptions } from './wait.ts';
@@ -130,6 +131,28 @@ export function addJobVerbs(program: Command, { run, command }: ProgramInput): v
     (files: string[], options: GlobalOptions) =>
       run(options, async (context) => (await import('./validate.ts')).validate(context, files)),
   );
+  verb(program, 'fmt <files...>', 'bring job files into their one form; comments stay. - is standard input')
+    .option('--check', 'write nothing; exit code 1 when a file is in another form', false)
+    .action((files: string[], options: GlobalOptions & { check: boolean }) =>
+      run(options, async (context) => (await import('./fmt.ts')).fmt(context, files, options)),
+    );
+  verb(
+    program,
+    'convert <file>',
+    'a job file in YAML as JSON, or back; or job files of a compose file, Procfile, Nomad or Kubernetes job',
+  )
+    .option(
+      '--from <kind>',
+      'moorage, compose, kubernetes, nomad or procfile (default: by what is in the file)',
+    )
+    .option('--to <form>', 'yaml or json')
+    .option('--name <name>', 'name of the job, where the file has none')
+    .option('--dir <folder>', 'write each job into a file of its name there')
+    .action((file: string, options: GlobalOptions & ConvertOptions) =>
+      run(options, async (context) =>
+        (await import('../convert/convert.ts')).convert(context, file, options),
+      ),
+    );
   verb(
     program,
     'explain [path]',

@@ -51,7 +51,7 @@ export async function readJobFile(file: string): Promise<Job> {
 /** One fault may show in many places; a person reads no more of them at once. */
 const PROBLEMS_SHOWN_MAX = 20;
 
-function linesOf(problems: readonly JobProblem[]): string {
+export function linesOf(problems: readonly JobProblem[]): string {
   const lines = problems.slice(0, PROBLEMS_SHOWN_MAX).map(formatProblem);
   const more = problems.length - lines.length;
   return more === 0 ? lines.join('\n') : `${lines.join('\n')}\nand ${plural(more, 'more problem')}`;

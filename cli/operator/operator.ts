@@ -5,6 +5,7 @@
  * - `check.ts` replays the history of the cell and compares it with what the hosts report; `replay` calls it too.
  * - `store.ts` gives the store its users, and opens a full one again; `secure.ts` does the former for a development cell too.
  * - `restored.ts` gives the cell a new incarnation after its store was restored or made anew.
+ * - `ticket.ts` shows what a ticket says, and whether a host would take it; no cell is asked.
  * - `keys.ts` makes the key pair of the cell's tickets; `pki.ts` the certificates by which its processes know each other;
  *   `sign.ts` answers machines that join, and renews what it gave them.
  */
@@ -14,6 +15,7 @@ import { collect, CREDENTIALS, verb } from '../command/command.ts';
 import type { GlobalOptions } from '../command/context.ts';
 import type { IssueFlags } from './pki.ts';
 import type { SignFlags } from './sign.ts';
+import type { VerifyFlags } from './ticket.ts';
 import type { StoreFlags } from './store-flags.ts';
 
 export function addOperatorVerbs(program: Command, { run }: ProgramInput): void {
@@ -50,6 +52,25 @@ export function addOperatorVerbs(program: Command, { run }: ProgramInput): void 
   ).action((folder: string, options: GlobalOptions) =>
     run(options, async (context) => (await import('./keys.ts')).keys(context, folder)),
   );
+  const ticket = program
+    .command('ticket')
+    .description('a ticket of an arbiter, without any cell: inspect, verify');
+  verb(
+    ticket,
+    'inspect [file]',
+    'what a ticket says of itself; without a file, or with -, from standard input',
+  ).action((file: string | undefined, options: GlobalOptions) =>
+    run(options, async (context) => (await import('./ticket.ts')).inspectTicket(context, file ?? '-')),
+  );
+  verb(ticket, 'verify [file]', 'whether a host would take the ticket; exit code 1 when not')
+    .requiredOption('--keys <path>', 'the public keys that hosts pin, or the folder of them')
+    .option('--host <host>', 'as this host (default: the one that it names)')
+    .option('--at <time>', 'at this time, such as 2026-01-31T12:00:00Z (default: now)')
+    .action((file: string | undefined, options: GlobalOptions & VerifyFlags) =>
+      run(options, async (context) =>
+        (await import('./ticket.ts')).verifyTicket(context, file ?? '-', options),
+      ),
+    );
   const pki = program
     .command('pki')
     .description("the cell's authority: certificates by which its processes know each other");

@@ -79,6 +79,24 @@ export function ticketVerifier(pinned: readonly PinnedKey[]): TicketVerifier {
   };
 }
 
+/** What a ticket says, by its own word alone. */
+export interface ReadTicket {
+  readonly body: TicketBody;
+  /** Of the key that its signature names. */
+  readonly keyId: string;
+  /** Its place among the tickets that were signed with it. */
+  readonly position: number;
+}
+
+/** Reads a ticket without asking who signed it, for people; null: this is no ticket of this version. */
+export function readTicket(ticket: string): ReadTicket | null {
+  const parts = ticket.length > TICKET_CHARS_MAX ? [] : ticket.split('.', PARTS + 1);
+  const [head, positionText = '', , text = '', ...token] = parts;
+  if (head !== HEAD || parts.length !== PARTS) return null;
+  const [position, keyId, body] = [positionOf(positionText), footerOf(token.join('.')), bodyIn(text)];
+  return position === null || keyId === null || body === null ? null : { body, keyId, position };
+}
+
 type Refusal = Extract<VerifiedTicket, { readonly valid: false }>;
 
 function refused(reason: Refusal['reason']): Refusal {

@@ -7,7 +7,7 @@
  * 3. `rules.ts` checks what no single field can show;
  * 4. `build.ts` fills in the defaults (`defaults.ts`) and makes the canonical job.
  *
- * `print.ts` turns a job back into a file. `json-schema.ts` gives the shape to editors. `listed-job.ts` is a job of a long
+ * `print.ts` turns a job back into a file, `format.ts` brings a written file into one form. `json-schema.ts` gives the shape to editors. `listed-job.ts` is a job of a long
  * list, where most jobs differ by name only.
  */
 import type { Job } from '../../core/cell/job.ts';

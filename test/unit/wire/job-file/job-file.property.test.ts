@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { stringify } from 'yaml';
 import type { Job } from '../../../../src/core/cell/job.ts';
+import { formatJobText } from '../../../../src/wire/job-file/format.ts';
 import {
   formatProblem,
   JobReader,
@@ -129,6 +130,20 @@ test('a printed job reads as an equal job, from the value and from its YAML and 
       expect(must(parseJobObject(printed))).toEqual(job);
       expect(must(parseJobText(stringify(printed), 'a.yaml'))).toEqual(job);
       expect(must(parseJobText(JSON.stringify(printed), 'a.json'))).toEqual(job);
+    }),
+    { numRuns: 150 },
+  );
+});
+
+test('a formatted file means the same, and is in its form', () => {
+  fc.assert(
+    fc.property(file, fc.constantFrom('yaml' as const, 'json' as const), (value, form) => {
+      const job = must(parseJobObject(value));
+      for (const text of [stringify(value), JSON.stringify(value)]) {
+        const once = formatJobText(text, job, form);
+        expect(must(parseJobText(once, 'a'))).toEqual(job);
+        expect(formatJobText(once, job, form)).toBe(once);
+      }
     }),
     { numRuns: 150 },
   );
