@@ -145,7 +145,7 @@ test('a formatted file means the same, and is in its form', () => {
         expect(formatJobText(once, job, form)).toBe(once);
       }
     }),
-    { numRuns: 150 },
+    { numRuns: 40 },
   );
 });
 
