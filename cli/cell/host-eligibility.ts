@@ -62,7 +62,7 @@ export async function removeHost(
 }
 
 /** A name that no host has is told with the one that may be meant. */
-async function known<T>(api: MonitorClient, host: string, asked: Promise<T>): Promise<T> {
+export async function known<T>(api: MonitorClient, host: string, asked: Promise<T>): Promise<T> {
   try {
     return await asked;
   } catch (error) {

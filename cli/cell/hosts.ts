@@ -71,7 +71,7 @@ function attributesOf({ host }: HostStatus): string {
     .join(',');
 }
 
-function stateOf(row: HostStatus, nowMs: number): string {
+export function stateOf(row: HostStatus, nowMs: number): string {
   const state = row.eligibility?.state ?? 'ready';
   const marks = [
     state === 'draining' && row.allocations === 0 ? 'empty' : '',

@@ -12,7 +12,8 @@ import type { Column } from '../output/table.ts';
 import { formatTable } from '../output/table.ts';
 import { ago, duration, exitText, plural } from '../../src/wire/values/words.ts';
 import { withJob } from '../names/find-job.ts';
-import { allocationColumns, phaseText } from './ps.ts';
+import { allocationColumns } from '../output/allocations.ts';
+import { phaseText } from './ps.ts';
 
 /** Rows of ended allocations that a person can take in; `-o json` has all. */
 const OUTCOMES_SHOWN_MAX = 20;

@@ -2,6 +2,7 @@
  * How a command prints its answer: in the form that `--output` asks for. JSON and YAML are the API's own answer, unchanged.
  *
  * - `table.ts` makes plain columns, and writes control characters as escapes.
+ * - `allocations.ts` has the columns of allocations.
  * - `colour.ts` colours names and alarms on a terminal.
  * - `bar.ts` draws a progress bar on a terminal.
  */

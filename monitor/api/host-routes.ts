@@ -3,12 +3,13 @@ import type { Route, RouteReply, RouteRequest } from '../../src/ports/http.ts';
 import type { Eligibility, HostConfirmation } from '../../src/core/host/host.ts';
 import { isReporting } from '../../src/runtime/reports/cell-view.ts';
 import type { CellStatus } from '../../src/wire/api/cell-api.ts';
+import type { HostStatus } from '../../src/wire/api/monitor-api.ts';
 import { readEligibilityRequest, readReason } from '../../src/wire/api/monitor-requests.ts';
 import type { ProblemError } from '../../src/wire/api/problem.ts';
-import { hostList, hostStatus } from '../hosts/host-status.ts';
+import { byNumber, hostStatus } from '../hosts/host-status.ts';
 import type { MonitorState } from './monitor-state.ts';
 import { noSuchHost, refuse } from '../refusals.ts';
-import { idIn } from './requests.ts';
+import { idIn, pageIn, nextIn, pageOf } from './requests.ts';
 import { sharedList } from '../limits/shared-resources.ts';
 import type { StoreKeeper } from '../store/store.ts';
 import { monitorsOf } from '../view/monitors.ts';
@@ -26,7 +27,16 @@ export function hostRoutes(state: MonitorState, keeper: StoreKeeper | null): Rou
       method: 'GET',
       path: '/v1/hosts',
       right: 'read',
-      handle: async () => ({ status: 200, body: hostList(state.copy, state.follower.view, state.verdictOf) }),
+      handle: async (request) => hosts(state, request),
+    },
+    {
+      method: 'GET',
+      path: '/v1/hosts/:host',
+      right: 'read',
+      handle: async (request) => ({
+        status: 200,
+        body: statusOf(state, idIn(request.params['host'], 'host')),
+      }),
     },
     {
       method: 'POST',
@@ -47,6 +57,18 @@ export function hostRoutes(state: MonitorState, keeper: StoreKeeper | null): Rou
       handle: async () => ({ status: 200, body: await state.schedulers.list() }),
     },
   ];
+}
+
+function hosts(state: MonitorState, request: RouteRequest): RouteReply {
+  const { keys, next } = pageOf(pageIn(request), state.copy.hosts.names(), byNumber);
+  const found = keys.flatMap((id) => hostStatus(state.copy, state.follower.view, state.verdictOf, id) ?? []);
+  return { status: 200, body: { hosts: found, incomplete: !state.follower.view.complete, ...nextIn(next) } };
+}
+
+function statusOf(state: MonitorState, host: string): HostStatus {
+  const status = hostStatus(state.copy, state.follower.view, state.verdictOf, host);
+  if (status === null) throw noSuchHost(host);
+  return status;
 }
 
 async function cellStatus(state: MonitorState, keeper: StoreKeeper | null): Promise<CellStatus> {
@@ -110,7 +132,5 @@ function stillThere(host: string): ProblemError {
 }
 
 function answerOf(state: MonitorState, host: string, eligibility: Eligibility): RouteReply {
-  const status = hostStatus(state.copy, state.follower.view, state.verdictOf, host);
-  if (status === null) throw noSuchHost(host);
-  return { status: 200, body: { ...status, eligibility } };
+  return { status: 200, body: { ...statusOf(state, host), eligibility } };
 }

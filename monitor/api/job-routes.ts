@@ -5,14 +5,27 @@ import type { JobProblem } from '../../src/wire/job-file/job-file.ts';
 import { JobReader, parseJobObject, parseRunObject } from '../../src/wire/job-file/job-file.ts';
 import type { ListedJob } from '../../src/wire/job-file/listed-job.ts';
 import type { ProblemError } from '../../src/wire/api/problem.ts';
-import type { BulkResult, JobSummary } from '../../src/wire/api/monitor-api.ts';
+import type { AllocationStatus, BulkResult } from '../../src/wire/api/monitor-api.ts';
 import { BULK_BYTES_MAX, BULK_JOBS_MAX } from '../../src/wire/api/monitor-api.ts';
 import type { MonitorState } from './monitor-state.ts';
 import { withDeadline } from '../../src/runtime/wait/wait.ts';
 import { cellUsage } from '../jobs/usage.ts';
 import { noSuchJob, refuse } from '../refusals.ts';
 import { problemOfPart } from './problems.ts';
-import { caughtUp, countIn, findJob, jobKeyIn, namespaceIn, revisionHeader } from './requests.ts';
+import {
+  byText,
+  caughtUp,
+  countIn,
+  cursorOf,
+  findJob,
+  idIn,
+  jobKeyIn,
+  namespaceIn,
+  pageIn,
+  nextIn,
+  pageOf,
+  revisionHeader,
+} from './requests.ts';
 import { checkSubmits } from './sight.ts';
 
 /** Proxies may cut a longer poll. */
@@ -165,15 +178,17 @@ function versionIn(request: RouteRequest): number | null {
 
 function list(state: MonitorState, request: RouteRequest): RouteReply {
   const namespace = namespaceIn(request);
-  const jobs: JobSummary[] = [];
-  for (const [jobKey, { value }] of state.copy.jobs.rows()) {
-    if (namespace !== null && value.job.namespace !== namespace) continue;
-    if (!sees(request.peer, value.job.namespace)) continue;
-    const summary = state.statuses.summary(jobKey);
-    if (summary !== null) jobs.push(summary);
-  }
-  jobs.sort((a, b) => a.submittedAtMs - b.submittedAtMs || a.name.localeCompare(b.name));
-  return { status: 200, body: { jobs, incomplete: !state.follower.view.complete } };
+  const seen = [...state.copy.jobs.names()].filter((jobKey) => {
+    const own = namespaceOf(jobKey);
+    return namespace === null ? sees(request.peer, own) : own === namespace && sees(request.peer, own);
+  });
+  const { keys, next } = pageOf(pageIn(request), seen);
+  const jobs = keys.flatMap((jobKey) => state.statuses.summary(jobKey) ?? []);
+  return { status: 200, body: { jobs, incomplete: !state.follower.view.complete, ...nextIn(next) } };
+}
+
+function namespaceOf(jobKey: string): string {
+  return jobKey.slice(0, jobKey.indexOf('/'));
 }
 
 async function status(state: MonitorState, request: RouteRequest): Promise<RouteReply> {
@@ -245,8 +260,53 @@ async function exit(state: MonitorState, request: RouteRequest): Promise<RouteRe
 }
 
 function allocations(state: MonitorState, request: RouteRequest): RouteReply {
-  const found = jobKeysIn(state, request).flatMap((jobKey) => state.statuses.allocations(jobKey));
-  return { status: 200, body: { allocations: found, incomplete: !state.follower.view.complete } };
+  const { after, limit } = pageIn(request);
+  const host = request.query['host'] === undefined ? null : idIn(request.query['host'], 'host');
+  const jobKeys = jobKeysIn(state, request).filter((jobKey) => after === null || !isBefore(jobKey, after));
+  const found: AllocationStatus[] = [];
+  let next: string | undefined;
+  for (const jobKey of onHost(state, host, jobKeys).sort(byText)) {
+    for (const status of state.statuses.allocations(jobKey).sort(byKey)) {
+      const key = keyOf(status);
+      if ((host !== null && status.allocation.host !== host) || (after !== null && key <= after)) continue;
+      if (found.length === limit) next = cursorOf(keyOf(found.at(-1) ?? status));
+      else found.push(status);
+      if (next !== undefined) break;
+    }
+    if (next !== undefined) break;
+  }
+  return {
+    status: 200,
+    body: { allocations: found, incomplete: !state.follower.view.complete, ...nextIn(next) },
+  };
+}
+
+/** Less than any letter of a name, so that keys are ordered as their parts are. */
+const BETWEEN = '\u0000';
+const DIGITS = 9;
+
+/** By job, group, index and attempt. */
+function keyOf({ allocation }: AllocationStatus): string {
+  const { namespace, job, group, index, attempt, id } = allocation;
+  const numbers = [index, attempt].map((number) => String(number).padStart(DIGITS, '0'));
+  return [`${namespace}/${job}`, group, ...numbers, id].join(BETWEEN);
+}
+
+function byKey(a: AllocationStatus, b: AllocationStatus): number {
+  return byText(keyOf(a), keyOf(b));
+}
+
+/** Is all of the job before the key? */
+function isBefore(jobKey: string, key: string): boolean {
+  return `${jobKey}${BETWEEN}` < key && !key.startsWith(`${jobKey}${BETWEEN}`);
+}
+
+/** Of the jobs, those that have something on the host. */
+function onHost({ copy }: MonitorState, host: string | null, jobKeys: readonly string[]): string[] {
+  if (host === null) return [...jobKeys];
+  const rows = [...copy.allocationsByHost.of(host).values()];
+  const there = new Set(rows.map(({ value }) => `${value.namespace}/${value.job}`));
+  return jobKeys.filter((jobKey) => there.has(jobKey));
 }
 
 async function usage(state: MonitorState, request: RouteRequest): Promise<RouteReply> {
@@ -261,9 +321,7 @@ function jobKeysIn(state: MonitorState, request: RouteRequest): readonly string[
   if (namespace !== null && job !== undefined) return [`${namespace}/${job}`];
   return [...state.copy.allocationsByJob.keys()].filter(
     (jobKey) =>
-      (namespace === null
-        ? sees(request.peer, jobKey.slice(0, jobKey.indexOf('/')))
-        : jobKey.startsWith(`${namespace}/`)) &&
+      (namespace === null ? sees(request.peer, namespaceOf(jobKey)) : jobKey.startsWith(`${namespace}/`)) &&
       (job === undefined || jobKey.endsWith(`/${job}`)),
   );
 }

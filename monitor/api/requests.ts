@@ -1,7 +1,8 @@
 import { isId } from '../../src/core/cell/ids.ts';
 import type { RouteRequest } from '../../src/ports/http.ts';
 import { withDeadline } from '../../src/runtime/wait/wait.ts';
-import { REVISION_HEADER } from '../../src/wire/api/monitor-api.ts';
+import type { ListPage } from '../../src/wire/api/monitor-api.ts';
+import { PAGE_ROWS_MAX, REVISION_HEADER } from '../../src/wire/api/monitor-api.ts';
 import { noSuchJob, refuse } from '../refusals.ts';
 import type { MonitorState } from './monitor-state.ts';
 
@@ -35,6 +36,56 @@ export function countIn(request: RouteRequest, name: string, standard: number, m
       path: name,
     });
   return Number(text);
+}
+
+/** Which part of a list in a fixed order is asked for. */
+export interface PageAsked {
+  /** Rows that come after this key, by what they are ordered by; null: from the beginning. */
+  readonly after: string | null;
+  /** Infinity: all of them. */
+  readonly limit: number;
+}
+
+/** `?limit&cursor`. @throws ProblemError */
+export function pageIn({ query }: RouteRequest): PageAsked {
+  const { limit, cursor } = query;
+  if (limit !== undefined && (!/^\d{1,6}$/.test(limit) || Number(limit) < 1 || Number(limit) > PAGE_ROWS_MAX))
+    throw refuse(400, 'bad-request', `limit must be a whole number from 1 to ${String(PAGE_ROWS_MAX)}`, {
+      path: 'limit',
+    });
+  const after = cursor === undefined ? null : Buffer.from(cursor, 'base64url').toString('utf8');
+  if (after !== null && cursorOf(after) !== cursor)
+    throw refuse(400, 'bad-request', 'cursor must be the next of an earlier answer', { path: 'cursor' });
+  return { after, limit: limit === undefined ? Infinity : Number(limit) };
+}
+
+export function cursorOf(key: string): string {
+  return Buffer.from(key, 'utf8').toString('base64url');
+}
+
+/**
+ * The keys of the asked page.
+ * @param keys in any order
+ * @param compare the list's order
+ */
+export function pageOf(
+  { after, limit }: PageAsked,
+  keys: Iterable<string>,
+  compare: (a: string, b: string) => number = byText,
+): { readonly keys: readonly string[]; readonly next?: string } {
+  const rest = [...keys].filter((key) => after === null || compare(key, after) > 0).sort(compare);
+  if (rest.length <= limit) return { keys: rest };
+  const page = rest.slice(0, limit);
+  return { keys: page, next: cursorOf(page.at(-1) ?? '') };
+}
+
+/** Nothing at the end of a list. */
+export function nextIn(next: string | undefined): ListPage {
+  return next === undefined ? {} : { next };
+}
+
+export function byText(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
 }
 
 export function flagIn(request: RouteRequest, name: string, standard: boolean): boolean {

@@ -5,7 +5,12 @@ import { ndjsonLine } from '../../src/runtime/stream/ndjson.ts';
 import { LOG_OFFSET_HEADER, LOG_STREAMS } from '../../src/wire/api/host-api.ts';
 import type { CellEvent } from '../../src/wire/api/monitor-api.ts';
 import { JOBS_ASKED_MAX } from '../../src/wire/api/report-frames.ts';
-import { LOG_ALLOCATION_HEADER, LOG_TASK_HEADER, REVISION_HEADER } from '../../src/wire/api/monitor-api.ts';
+import {
+  LOG_ALLOCATION_HEADER,
+  LOG_TASK_HEADER,
+  PAGE_ROWS_MAX,
+  REVISION_HEADER,
+} from '../../src/wire/api/monitor-api.ts';
 import type { LogQuery } from '../runs/log-target.ts';
 import type { MonitorState } from './monitor-state.ts';
 import { refuse } from '../refusals.ts';
@@ -92,7 +97,8 @@ function logQuery(request: RouteRequest, jobKey: string): LogQuery {
 function events(state: MonitorState, request: RouteRequest): RouteReply {
   const since = request.headers['last-event-id'] ?? request.query['since'];
   const follow = flagIn(request, 'follow', true);
-  const items = seenEvents(request.peer, state.events.read(since, follow, request.signal));
+  const limit = countIn(request, 'limit', Infinity, PAGE_ROWS_MAX);
+  const items = atMost(limit, seenEvents(request.peer, state.events.read(since, follow, request.signal)));
   const asSse = (request.headers['accept'] ?? '').includes('text/event-stream');
   return {
     status: 200,
@@ -101,6 +107,20 @@ function events(state: MonitorState, request: RouteRequest): RouteReply {
     contentType: asSse ? 'text/event-stream' : 'application/x-ndjson',
     stream: texts(items, asSse ? sseText : ndjsonText),
   };
+}
+
+/** Beats do not count. */
+async function* atMost(
+  limit: number,
+  items: AsyncIterable<CellEvent | null>,
+): AsyncGenerator<CellEvent | null> {
+  let left = limit;
+  if (left === 0) return;
+  for await (const item of items) {
+    yield item;
+    if (item !== null) left -= 1;
+    if (left === 0) return;
+  }
 }
 
 async function* texts(

@@ -1,6 +1,6 @@
 import { EMPTY_LEDGER, usedOf } from '../../src/core/fit/ledger.ts';
 import type { CellView } from '../../src/runtime/reports/cell-view.ts';
-import type { HostListAnswer, HostStatus } from '../../src/wire/api/monitor-api.ts';
+import type { HostStatus } from '../../src/wire/api/monitor-api.ts';
 import type { CellCopy } from '../view/view.ts';
 import type { ComingVerdict } from './hosts.ts';
 
@@ -34,12 +34,7 @@ export function hostStatus(
   };
 }
 
-export function hostList(copy: CellCopy, view: CellView, verdictOf: VerdictOf): HostListAnswer {
-  const hosts: HostStatus[] = [];
-  for (const [id] of copy.hosts.rows()) {
-    const status = hostStatus(copy, view, verdictOf, id);
-    if (status !== null) hosts.push(status);
-  }
-  hosts.sort((a, b) => BY_NUMBER.compare(a.host.id, b.host.id));
-  return { hosts, incomplete: !view.complete };
+/** As lists of hosts are ordered. Ids that differ and mean the same number, as `h1` and `h01`, have an order too. */
+export function byNumber(a: string, b: string): number {
+  return BY_NUMBER.compare(a, b) || (a < b ? -1 : a > b ? 1 : 0);
 }

@@ -4,6 +4,7 @@
  * - `index.ts`: what other programs import
  * - `monitor-client.ts`: the API that people use, over several monitors; `monitor-failover.ts` asks one monitor after
  *   another, `monitor-streams.ts` reads logs and events, `monitor-paths.ts` makes paths, `event-cursor.ts` resumes events
+ * - `list-pages.ts`: reads lists in pages
  * - `host-client.ts`, `scheduler-client.ts`, `arbiter-client.ts`: the roles' own APIs; `delegator.ts`: for whom a host is asked
  * - `drain-preview.ts`: what a drain of a host would move, and how
  * - `attach-session.ts`: a terminal on a task, over any number of cuts; `input-buffer.ts` holds input until it is confirmed

@@ -19,7 +19,7 @@ export async function drainPreview(
   { hasDeadline, signal }: { readonly hasDeadline: boolean; readonly signal?: AbortSignal },
 ): Promise<readonly Leaver[]> {
   const options = signal === undefined ? {} : { signal };
-  const { allocations } = await api.allocations({}, options);
+  const { allocations } = await api.allocations({ host }, options);
   const jobs = new Map<string, Job | null>();
   const leavers: Leaver[] = [];
   for (const { name, allocation } of allocations) {

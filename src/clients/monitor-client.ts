@@ -43,12 +43,17 @@ import { MonitorFailover } from './monitor-failover.ts';
 import type { EventsCall, LogCall, LogPart } from './monitor-streams.ts';
 import { readEvents, readLogs, readNames } from './monitor-streams.ts';
 import { bodyOf } from './clients.ts';
+import type { PageOptions } from './list-pages.ts';
+import { readPages } from './list-pages.ts';
 
 /** Of one call: another deadline than the usual one, and a signal that ends it. */
 export interface CallOptions {
   readonly timeoutMs?: number;
   readonly signal?: AbortSignal;
 }
+
+/** Of a list: without a limit all of it. */
+export interface ListOptions extends CallOptions, PageOptions {}
 
 export interface SubmitOptions extends CallOptions {
   /** The version that must be there now; 0: none. */
@@ -104,9 +109,18 @@ export class MonitorClient {
     return bodyOf(await this.#post('/v1/runs', { ...options, body: file, headers }));
   }
 
-  /** @param namespace all of them without it */
-  async jobs(namespace?: string, options: CallOptions = {}): Promise<JobListAnswer> {
-    return bodyOf(await this.#get(`/v1/jobs${query({ namespace })}`, options));
+  /**
+   * In the order in which they were submitted; a page in that of namespaces and names.
+   * @param namespace all of them without it
+   */
+  async jobs(namespace?: string, options: ListOptions = {}): Promise<JobListAnswer> {
+    const answer = await readPages<JobListAnswer>(
+      options,
+      async (page) => bodyOf(await this.#get(`/v1/jobs${query({ namespace, ...page })}`, options)),
+      (before, after) => ({ ...after, jobs: [...before.jobs, ...after.jobs] }),
+    );
+    if (options.limit !== undefined) return answer;
+    return { ...answer, jobs: [...answer.jobs].sort(bySubmission) };
   }
 
   async status(ref: JobRef, options: CallOptions = {}): Promise<JobStatus> {
@@ -156,11 +170,16 @@ export class MonitorClient {
   }
 
   async allocations(
-    which: { readonly namespace?: string; readonly job?: string },
-    options: CallOptions = {},
+    which: { readonly namespace?: string; readonly job?: string; readonly host?: string },
+    options: ListOptions = {},
   ): Promise<AllocationListAnswer> {
-    const { namespace, job } = which;
-    return bodyOf(await this.#get(`/v1/allocations${query({ namespace, job })}`, options));
+    const { namespace, job, host } = which;
+    return readPages<AllocationListAnswer>(
+      options,
+      async (page) =>
+        bodyOf(await this.#get(`/v1/allocations${query({ namespace, job, host, ...page })}`, options)),
+      (before, after) => ({ ...after, allocations: [...before.allocations, ...after.allocations] }),
+    );
   }
 
   /** Base URLs, for attach sessions. */
@@ -174,8 +193,16 @@ export class MonitorClient {
     return bodyOf(await this.#post(path, { ...options, body: request }));
   }
 
-  async hosts(options: CallOptions = {}): Promise<HostListAnswer> {
-    return bodyOf(await this.#get('/v1/hosts', options));
+  async hosts(options: ListOptions = {}): Promise<HostListAnswer> {
+    return readPages<HostListAnswer>(
+      options,
+      async (page) => bodyOf(await this.#get(`/v1/hosts${query({ ...page })}`, options)),
+      (before, after) => ({ ...after, hosts: [...before.hosts, ...after.hosts] }),
+    );
+  }
+
+  async host(id: string, options: CallOptions = {}): Promise<HostStatus> {
+    return bodyOf(await this.#get(`/v1/hosts/${encodeURIComponent(id)}`, options));
   }
 
   /** The cell as a whole: its store, and what its hosts share. */
@@ -397,4 +424,8 @@ function openIdPath(name: string): string {
 
 function quotaPath(namespace: string): string {
   return `/v1/quotas/${encodeURIComponent(namespace)}`;
+}
+
+function bySubmission(a: JobSummary, b: JobSummary): number {
+  return a.submittedAtMs - b.submittedAtMs || a.name.localeCompare(b.name);
 }

@@ -54,6 +54,8 @@ export interface LogPart {
 
 export interface EventsCall {
   readonly follow: boolean;
+  /** Ends after so many; the next ones come since the last of them. */
+  readonly limit?: number;
   readonly signal?: AbortSignal;
   /** Longer silence is a dead connection; a monitor sends a beat every 15 s. Default 45 s. */
   readonly idleTimeoutMs?: number;
@@ -136,7 +138,7 @@ export async function* readEvents(
 ): AsyncGenerator<CellEvent> {
   const stream = await monitors.stream({
     ...GET,
-    path: `/v1/events${query({ since, follow: call.follow })}`,
+    path: `/v1/events${query({ since, follow: call.follow, limit: call.limit })}`,
     headers: { accept: 'application/x-ndjson' },
     timeoutMs: EVENTS_BEGIN_MS,
     idleTimeoutMs: call.idleTimeoutMs ?? EVENTS_IDLE_MS,

@@ -356,6 +356,7 @@ monitor GET /v1/audit
 monitor GET /v1/cell
 monitor GET /v1/events streams
 monitor GET /v1/hosts
+monitor GET /v1/hosts/:host
 monitor GET /v1/invitations
 monitor GET /v1/jobs
 monitor GET /v1/jobs/:namespace/:job

@@ -17,7 +17,7 @@ import type { SchedulerStatus } from './scheduler-api.ts';
  *                                              `If-Match: <version>` guards; 409 when another version is there
  *   POST /v1/jobs/bulk                         a list of up to `BULK_JOBS_MAX` job files → BulkAnswer, 200 also when jobs
  *                                              are refused
- *   GET  /v1/jobs                              → { jobs: JobSummary[] }
+ *   GET  /v1/jobs?namespace&limit&cursor       → JobListAnswer
  *   GET  /v1/jobs/:namespace/:job              → JobStatus
  *   GET  /v1/jobs/:namespace/:job/why          → Why
  *   POST /v1/jobs/:namespace/:job/stop         → JobSummary
@@ -36,14 +36,18 @@ import type { SchedulerStatus } from './scheduler-api.ts';
  *                                              has not started yet, ask again. 410: the host no longer has it.
  *                                              `offset` counts the bytes of the allocation `offsetOf`: where the
  *                                              slot has a successor, that one's come from their beginning
- *   GET  /v1/allocations?namespace&job         → { allocations: AllocationStatus[] }
- *   GET  /v1/hosts                             → HostListAnswer
+ *   GET  /v1/allocations?namespace&job&host&limit&cursor → AllocationListAnswer
+ *   GET  /v1/hosts?limit&cursor                → HostListAnswer
+ *   GET  /v1/hosts/:host                       → HostStatus
+ *                                              Lists come in a fixed order. With `limit` an answer has so many at most, and
+ *                                              `next`, which is the `cursor` of the next page, unless it is the last one.
+ *                                              What comes or goes meanwhile may be missed; nothing else is, or comes twice
  *   GET  /v1/usage?namespace&job               → CellUsage (usage-api.ts)
  *   POST /v1/hosts/:host/eligibility           EligibilityRequest → HostStatus; 409 `lost` while the host has a session
  *   DELETE /v1/hosts/:host?reason              gives a silent host up for good → HostStatus, as its allocations are
  *                                              released; then it is not listed any more. 409 while it reports
  *   GET  /v1/schedulers                        → { schedulers: SchedulerStatus[], unreachable: string[] }
- *   GET  /v1/events?since&follow               → SSE or NDJSON (by Accept) of CellEvent. `since` is exclusive: an event id,
+ *   GET  /v1/events?since&follow&limit         → SSE or NDJSON (by Accept) of CellEvent. `since` is exclusive: an event id,
  *                                              `0` for all that is held, `now` (default) for none of it, a revision for
  *                                              what came after all of it: `now` begins after `x-revision`;
  *                                              `follow=false` ends after what is held. Kind `gap`: some were left out,
@@ -115,7 +119,16 @@ export interface AllocationCounts {
   readonly failed: number;
 }
 
-export interface JobListAnswer {
+/** Rows of one page of a list. */
+export const PAGE_ROWS_MAX = 10_000;
+
+/** Of a list that was asked for with a limit. */
+export interface ListPage {
+  /** The cursor of the next page; absent: this is the last one. */
+  readonly next?: string;
+}
+
+export interface JobListAnswer extends ListPage {
   readonly jobs: readonly JobSummary[];
   /** As in HostListAnswer: counts may be too low. */
   readonly incomplete: boolean;
@@ -201,7 +214,7 @@ export interface AllocationStatus {
   readonly stale: boolean;
 }
 
-export interface AllocationListAnswer {
+export interface AllocationListAnswer extends ListPage {
   readonly allocations: readonly AllocationStatus[];
   readonly incomplete: boolean;
 }
@@ -236,7 +249,7 @@ export interface HostStatus {
   readonly verdictAtMs?: number;
 }
 
-export interface HostListAnswer {
+export interface HostListAnswer extends ListPage {
   readonly hosts: readonly HostStatus[];
   /** true: some known host has neither reported nor timed out since this monitor started. */
   readonly incomplete: boolean;

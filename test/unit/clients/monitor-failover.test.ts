@@ -15,7 +15,11 @@ test('a monitor that cannot be reached is passed over, and not asked first again
   const client = clientOf(http, [A, B]);
   expect(await client.jobs()).toEqual(NONE.body);
   await client.jobs();
-  expect(http.asked).toEqual([`GET ${A}/v1/jobs`, `GET ${B}/v1/jobs`, `GET ${B}/v1/jobs`]);
+  expect(http.asked).toEqual([
+    `GET ${A}/v1/jobs?limit=5000`,
+    `GET ${B}/v1/jobs?limit=5000`,
+    `GET ${B}/v1/jobs?limit=5000`,
+  ]);
 });
 
 test('calls that fail at once at the same monitor all go to the next one', async () => {
@@ -23,7 +27,7 @@ test('calls that fail at once at the same monitor all go to the next one', async
   const client = clientOf(http, [A, B, 'http://c']);
   await Promise.all([client.jobs(), client.jobs(), client.jobs()]);
   await client.jobs();
-  expect(http.asked.at(-1)).toBe(`GET ${B}/v1/jobs`);
+  expect(http.asked.at(-1)).toBe(`GET ${B}/v1/jobs?limit=5000`);
 });
 
 test('a write that may have arrived is sent again only when twice is the same as once', async () => {
@@ -79,7 +83,7 @@ test('issue 28: what one monitor has answered is asked of the next one, in calls
   await client.run({}, 'key');
   await client.run({}, 'key');
   expect(await client.jobs()).toEqual(NONE.body);
-  expect(http.asked.slice(-2)).toEqual([`GET ${A}/v1/jobs`, `GET ${B}/v1/jobs`]);
+  expect(http.asked.slice(-2)).toEqual([`GET ${A}/v1/jobs?limit=5000`, `GET ${B}/v1/jobs?limit=5000`]);
   const logs = await client.logs({ namespace: 'n', job: 'j' }, { stream: 'stdout', follow: false }).next();
   expect(logs.done).toBe(false);
   const sent = http.calls.map((call) => call.headers?.['x-min-revision']);

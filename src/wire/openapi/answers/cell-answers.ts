@@ -17,7 +17,7 @@ import type { SchedulerStatus } from '../../api/scheduler-api.ts';
 import type { VolumeListAnswer } from '../../api/volume-api.ts';
 import { resources, whole } from '../../codec/codec.ts';
 import { eligibilityCodec, hostCodec, pauseCodec } from '../../records/records.ts';
-import { maybe, report, text, texts } from './parts.ts';
+import { maybe, report, next, text, texts } from './parts.ts';
 
 export const hostStatus: z.ZodType<HostStatus> = z.object({
   ...{ host: hostCodec.schema, eligibility: eligibilityCodec.schema.nullable(), used: resources },
@@ -28,6 +28,7 @@ export const hostStatus: z.ZodType<HostStatus> = z.object({
 export const hostListAnswer: z.ZodType<HostListAnswer> = z.object({
   hosts: z.array(hostStatus),
   incomplete: z.boolean(),
+  next,
 });
 
 const schedulerStatus: z.ZodType<SchedulerStatus> = z.object({

@@ -21,7 +21,7 @@ import type { CommandStatus } from '../../api/exec-api.ts';
 import { whole } from '../../codec/codec.ts';
 import { jobRecordSchema } from '../../records/job-codec.ts';
 import { outcomeCodec, rolloutCodec } from '../../records/records.ts';
-import { allocation, exit, maybe, report, restarts, text, texts, yes } from './parts.ts';
+import { allocation, exit, maybe, report, restarts, next, text, texts, yes } from './parts.ts';
 
 export const problem: z.ZodType<Problem> = z.object({
   status: z.int(),
@@ -52,6 +52,7 @@ export const jobSummary: z.ZodType<JobSummary> = z.object({
 export const jobListAnswer: z.ZodType<JobListAnswer> = z.object({
   jobs: z.array(jobSummary),
   incomplete: z.boolean(),
+  next,
 });
 
 export const allocationStatus: z.ZodType<AllocationStatus> = z.object({
@@ -62,6 +63,7 @@ export const allocationStatus: z.ZodType<AllocationStatus> = z.object({
 export const allocationListAnswer: z.ZodType<AllocationListAnswer> = z.object({
   allocations: z.array(allocationStatus),
   incomplete: z.boolean(),
+  next,
 });
 
 export const jobStatus: z.ZodType<JobStatus> = z.object({

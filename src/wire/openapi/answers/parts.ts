@@ -19,6 +19,11 @@ export const yes = z.literal(true);
 /** Absent when there is nothing to say. */
 export const maybe = z.exactOptional;
 
+/** Of a list that was asked for in parts. */
+export const next = maybe(
+  text.meta({ description: 'the cursor of the next page; absent: this is the last' }),
+);
+
 const gpus = z.array(z.object({ device: whole, milli: whole }));
 
 const observed: z.ZodType<ObservedState> = z.enum(OBSERVED_STATES as readonly [ObservedState]);

@@ -1,10 +1,20 @@
 import { eligibilityRequest } from '../../api/monitor-requests.ts';
 import type { Operation } from './operation.ts';
-import { text, flag, ok, plain, BAD, UNSURE } from './operation.ts';
+import { text, count, flag, ok, plain, BAD, PAGE, UNSURE } from './operation.ts';
 
 /** Of the cell, its hosts and the monitor itself. */
 export const CELL_OPERATIONS: Readonly<Record<string, Operation>> = {
-  'GET /v1/hosts': { summary: 'Lists hosts', answers: ok('HostListAnswer') },
+  'GET /v1/hosts': {
+    summary: 'Lists hosts, `host-9` before `host-10`',
+    query: PAGE,
+    answers: ok('HostListAnswer'),
+    errors: BAD,
+  },
+  'GET /v1/hosts/:host': {
+    summary: 'Tells of one host',
+    answers: ok('HostStatus'),
+    errors: { ...BAD, 404: ['no-such-host'] },
+  },
   'POST /v1/hosts/:host/eligibility': {
     summary: 'Says whether a host takes new work, or drains it',
     ...{ body: eligibilityRequest, example: { state: 'draining', reason: 'new disks', deadlineMs: 600_000 } },
@@ -24,6 +34,7 @@ export const CELL_OPERATIONS: Readonly<Record<string, Operation>> = {
     query: [
       text('since', 'after this event; 0: all that is held; now (the default): none of it'),
       flag('follow', 'goes on (the default), or ends after what is held'),
+      count('limit', 'ends after so many; the next ones come `since` the last of them'),
     ],
     headers: [
       text('last-event-id', 'the same as `since`, which it goes before'),

@@ -1,6 +1,6 @@
 import { rolloutRequest, scaleRequest, undoRequest } from '../../api/monitor-requests.ts';
 import type { Operation } from './operation.ts';
-import { text, count, NAMESPACE, ok, NO_JOB, BAD, UNSURE, RENEWED } from './operation.ts';
+import { text, count, NAMESPACE, PAGE, ok, NO_JOB, BAD, UNSURE, RENEWED } from './operation.ts';
 
 const JOB_FILE = { name: 'hello', type: 'batch', count: 2, command: ['echo', 'hello'] };
 
@@ -30,7 +30,12 @@ export const JOB_OPERATIONS: Readonly<Record<string, Operation>> = {
     answers: ok('BulkAnswer, also when jobs are refused'),
     errors: { ...BAD, 409: ['named-twice'] },
   },
-  'GET /v1/jobs': { summary: 'Lists jobs', query: [NAMESPACE], answers: ok('JobListAnswer'), errors: BAD },
+  'GET /v1/jobs': {
+    summary: 'Lists jobs, by namespace and name',
+    query: [NAMESPACE, ...PAGE],
+    answers: ok('JobListAnswer'),
+    errors: BAD,
+  },
   'GET /v1/jobs/:namespace/:job': {
     summary: 'Tells how a job stands: its record, allocations, outcomes',
     answers: ok('JobStatus'),

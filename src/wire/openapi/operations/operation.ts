@@ -36,6 +36,11 @@ export const flag = (name: string, says: string): Parameter => ({ name, type: 'b
 
 export const NAMESPACE = text('namespace', 'of this namespace only');
 export const JOB = text('job', 'of this job only');
+/** Of a list that may be asked for in parts. */
+export const PAGE: readonly Parameter[] = [
+  count('limit', 'so many at most, 1 to 10,000; then `next` says how to go on'),
+  text('cursor', 'goes on after an earlier answer: its `next`'),
+];
 export const ok = (of: string): readonly Answer[] => [{ status: 200, of }];
 export const NOTHING: Answer = { status: 204, type: null, of: 'done, also when there was none' };
 export const plain = (of: string): Answer => ({ status: 200, type: 'text/plain', of });

@@ -1,6 +1,6 @@
 import { execRequest, signalRequest } from '../../api/exec-api.ts';
 import type { Operation } from './operation.ts';
-import { text, count, flag, NAMESPACE, JOB, ok, BAD } from './operation.ts';
+import { text, count, flag, NAMESPACE, JOB, PAGE, ok, BAD } from './operation.ts';
 
 const COMMAND = { commandId: 'look-1', command: ['ls', '-l'] };
 
@@ -8,7 +8,7 @@ const COMMAND = { commandId: 'look-1', command: ['ls', '-l'] };
 export const TASK_OPERATIONS: Readonly<Record<string, Operation>> = {
   'GET /v1/allocations': {
     summary: 'Lists allocations, what is wanted and what hosts report side by side',
-    query: [NAMESPACE, JOB],
+    query: [NAMESPACE, JOB, text('host', 'on this host only'), ...PAGE],
     answers: ok('AllocationListAnswer'),
     errors: BAD,
   },
