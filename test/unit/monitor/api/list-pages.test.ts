@@ -115,7 +115,8 @@ describe('issue 28: lists in pages', () => {
   it('the client reads all of it, and a page when it is asked for one', async () => {
     const client = new MonitorClient(world.http, { urls: [address], from: 'a test' });
     expect((await client.jobs()).jobs.map(({ name }) => name)).toHaveLength(5);
-    expect(await client.hosts({ limit: 3 })).toMatchObject({ hosts: [{}, {}, {}], next: expect.any(String) });
+    const some = await client.hosts({ limit: 3 });
+    expect([some.hosts.length, typeof some.next]).toEqual([3, 'string']);
     expect((await client.allocations({ host: 'h9' })).allocations).toHaveLength(5);
     expect((await client.host('h1')).host.id).toBe('h1');
   });
