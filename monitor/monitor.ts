@@ -329,7 +329,7 @@ export class Monitor {
     return new Committer({
       ...this.state,
       book: this.#ledgers,
-      hostOf: (id) => this.state.copy.hosts.get(id)?.value,
+      hostOf: (id) => this.state.copy.hostOf(id),
       // A monitor owns no job and places nothing: it only commits releases.
       ownerRevisionOf: () => undefined,
       session: () => this.#registration?.session ?? AbortSignal.abort(),

@@ -2,7 +2,7 @@
  * Verbs about the cell as a whole:
  *
  * - `ui.ts` opens the page.
- * - `hosts.ts` lists the hosts, `host-status.ts` shows one; `host-eligibility.ts` drains, cordons and readies one;
+ * - `hosts.ts` lists the hosts, `host-status.ts` shows one, `host-labels.ts` labels it; `host-eligibility.ts` drains, cordons and readies one;
  *   `cli/join` has how one comes, `cli/bootstrap` how all of it begins.
  * - `quota.ts` and `shared.ts` show and set what namespaces may use, and what hosts share; `volume.ts` where data lies.
  * - `schedulers.ts` compares the schedulers; `events.ts` prints what happens.
@@ -68,10 +68,19 @@ export function addCellVerbs(program: Command, { run }: ProgramInput): void {
   addVolumeVerbs(program, run);
   const host = program
     .command('host')
-    .description('one host: status; invite, invitations, uninvite, join; drain, cordon, ready, lost, remove');
+    .description(
+      'one host: status, label; invite, invitations, uninvite, join; drain, cordon, ready, lost, remove',
+    );
   cellVerb(host, 'status <host>', 'one host: what it has, whether it takes work, and what runs there').action(
     (id: string, options: GlobalOptions) =>
       run(options, async (context) => (await import('./host-status.ts')).showHost(context, id)),
+  );
+  cellVerb(
+    host,
+    'label <host> [labels...]',
+    'give a host labels for constraints, such as zone=a, or take one away: zone-',
+  ).action((id: string, labels: string[], options: GlobalOptions) =>
+    run(options, async (context) => (await import('./host-labels.ts')).labelHost(context, id, labels)),
   );
   const states: readonly (readonly [HostVerb, string])[] = [
     ['drain', 'no new work, and move away what runs there'],

@@ -1,10 +1,15 @@
 import { nameOfCaller } from '../../src/core/access/access.ts';
 import type { Route, RouteReply, RouteRequest } from '../../src/ports/http.ts';
+import { HOST_LABELS_MAX, labelled } from '../../src/core/host/attributes.ts';
 import type { Eligibility, HostConfirmation } from '../../src/core/host/host.ts';
 import { isReporting } from '../../src/runtime/reports/cell-view.ts';
 import type { CellStatus } from '../../src/wire/api/cell-api.ts';
 import type { HostStatus } from '../../src/wire/api/monitor-api.ts';
-import { readEligibilityRequest, readReason } from '../../src/wire/api/monitor-requests.ts';
+import {
+  readEligibilityRequest,
+  readLabelsRequest,
+  readReason,
+} from '../../src/wire/api/monitor-requests.ts';
 import type { ProblemError } from '../../src/wire/api/problem.ts';
 import { byNumber, hostStatus } from '../hosts/host-status.ts';
 import type { MonitorState } from './monitor-state.ts';
@@ -43,6 +48,12 @@ export function hostRoutes(state: MonitorState, keeper: StoreKeeper | null): Rou
       path: '/v1/hosts/:host/eligibility',
       right: 'operate',
       handle: (request) => setEligibility(state, request),
+    },
+    {
+      method: 'POST',
+      path: '/v1/hosts/:host/labels',
+      right: 'operate',
+      handle: (request) => setLabels(state, request),
     },
     {
       method: 'DELETE',
@@ -97,6 +108,24 @@ async function setEligibility(state: MonitorState, request: RouteRequest): Promi
       : {}),
   });
   return answerOf(state, host, eligibility);
+}
+
+async function setLabels(state: MonitorState, request: RouteRequest): Promise<RouteReply> {
+  const host = idIn(request.params['host'], 'host');
+  const { set = {}, remove: removed = [] } = readLabelsRequest(request.body);
+  if (state.copy.hosts.get(host) === undefined) throw noSuchHost(host);
+  const eligibility = await state.eligibility.label(host, (labels) => {
+    const kept = Object.entries(labels).filter(([name]) => !removed.includes(name));
+    const all = { ...Object.fromEntries(kept), ...set };
+    if (Object.keys(all).length > HOST_LABELS_MAX)
+      throw refuse(400, 'bad-request', `a host has at most ${String(HOST_LABELS_MAX)} labels`, {
+        path: 'set',
+      });
+    return all;
+  });
+  const status = statusOf(state, host);
+  const plain = state.copy.hosts.get(host)?.value ?? status.host;
+  return { status: 200, body: { ...status, host: labelled(plain, eligibility.labels), eligibility } };
 }
 
 async function remove(state: MonitorState, request: RouteRequest): Promise<RouteReply> {

@@ -46,6 +46,9 @@ const ACTS: Readonly<Record<string, ActOf>> = {
     ...{ act: textOf(body, 'state') || 'eligibility', target: clipped(params['host']) },
     detail: textOf(body, 'reason'),
   }),
+  'POST /v1/hosts/:host/labels': ({ params, body }) => ({
+    ...{ act: 'label-host', target: clipped(params['host']), detail: json(body) },
+  }),
   'DELETE /v1/hosts/:host': ({ params, query }) => ({
     ...{ act: 'remove-host', target: clipped(params['host']), detail: clipped(query['reason']) },
   }),

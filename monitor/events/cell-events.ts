@@ -1,4 +1,5 @@
 import type { Allocation, Outcome } from '../../src/core/cell/allocation.ts';
+import { canonicalJson } from '../../src/core/json/canonical-json.ts';
 import type { Eligibility, Host } from '../../src/core/host/host.ts';
 import { slotName } from '../../src/core/cell/ids.ts';
 import type { Intent } from '../../src/core/cell/intent.ts';
@@ -71,7 +72,9 @@ function bodyOf(change: CellChange): EventBody | null {
     case 'alive':
       return ofAlive(change.name, change.now !== undefined, change.before !== undefined);
     case 'eligibility':
-      return change.now === undefined ? null : ofEligibility(change.name, change.now.value);
+      return change.now === undefined
+        ? null
+        : ofEligibility(change.name, change.now.value, change.before?.value);
     case 'roles':
       return ofRole(change.now, change.before);
     case 'intents':
@@ -228,7 +231,15 @@ function ofAlive(host: string, now: boolean, before: boolean): EventBody | null 
   return { kind: now ? 'host-alive' : 'host-missing', source: host, host, detail };
 }
 
-function ofEligibility(host: string, eligibility: Eligibility): EventBody {
+function ofEligibility(host: string, eligibility: Eligibility, before?: Eligibility): EventBody {
+  const labels = eligibility.labels ?? {};
+  if (
+    eligibility.counter === (before?.counter ?? 0) &&
+    canonicalJson(labels) !== canonicalJson(before?.labels ?? {})
+  ) {
+    const all = Object.entries(labels).map(([name, value]) => `${name}=${value}`);
+    return { kind: 'host-labelled', source: 'api', host, detail: all.join(' ') || 'no labels' };
+  }
   return { kind: `host-${eligibility.state}`, source: eligibility.by, host, detail: eligibility.reason };
 }
 

@@ -1,5 +1,6 @@
 import type { Eligibility, EligibilityState, HostConfirmation } from '../../src/core/host/host.ts';
 import { EMPTY_LEDGER } from '../../src/core/fit/ledger.ts';
+import { canonicalJson } from '../../src/core/json/canonical-json.ts';
 import type { Compare, Entry } from '../../src/ports/cell-store.ts';
 import type { RolePorts } from '../../src/runtime/runtime.ts';
 import { eligibilityCodec, ledgerCodec } from '../../src/wire/records/records.ts';
@@ -70,6 +71,36 @@ export class EligibilityWriter {
     throw refuse(503, 'contended', `${host} is too busy to change its eligibility; try again`);
   }
 
+  /**
+   * Changes the labels of a host; nothing else of it, so that no commit and no start is disturbed. What was placed meanwhile
+   * by the labels before is moved like all that no longer matches.
+   *
+   * @param change the labels as they are now → as they are to be
+   */
+  async label(
+    host: string,
+    change: (labels: Readonly<Record<string, string>>) => Readonly<Record<string, string>>,
+  ): Promise<Eligibility> {
+    const { store, keys } = this.#deps;
+    const key = keys.eligibilityOf(host);
+    let found = (await store.read([key])).entries;
+    for (let tries = 0; tries < TRIES_MAX; tries++) {
+      const entry = found.get(key);
+      const { labels = {}, ...rest } = entry === undefined ? READY : eligibilityCodec.decode(entry.value);
+      const wanted = change(labels);
+      if (canonicalJson(wanted) === canonicalJson(labels)) return { ...rest, ...labelsIn(labels) };
+      const value = { ...rest, ...labelsIn(wanted) };
+      const reply = await store.attempt({
+        compares: [{ key, target: 'modRevision', equals: entry?.modRevision ?? 0 }],
+        writes: [{ kind: 'put', key, value: eligibilityCodec.encode(value) }],
+        readBack: [key],
+      });
+      if (reply.outcome === 'applied') return value;
+      found = reply.outcome === 'refused' ? reply.found : await this.#readBack([key]);
+    }
+    throw refuse(503, 'contended', `${host} is too busy to change its labels; try again`);
+  }
+
   #next(known: Eligibility, ledgerEntry: Entry | undefined, change: EligibilityChange) {
     const ledger = ledgerEntry === undefined ? EMPTY_LEDGER : ledgerCodec.decode(ledgerEntry.value);
     const counter = Math.max(known.counter, ledger.counter) + 1;
@@ -90,6 +121,10 @@ export class EligibilityWriter {
 }
 
 const READY: Eligibility = { state: 'ready', reason: '', by: '', sinceMs: 0, counter: 0 };
+
+function labelsIn(labels: Readonly<Record<string, string>>): Pick<Eligibility, 'labels'> {
+  return Object.keys(labels).length === 0 ? {} : { labels };
+}
 
 function hasNoKey(key: string): Compare {
   return { key, target: 'createRevision', equals: 0 };

@@ -16,7 +16,7 @@ export function hostStatus(
   verdictOf: VerdictOf,
   id: string,
 ): HostStatus | null {
-  const host = copy.hosts.get(id)?.value;
+  const host = copy.hostOf(id);
   if (host === undefined) return null;
   const ledger = copy.ledgers.get(id)?.value ?? EMPTY_LEDGER;
   const freshness = view.host(id);

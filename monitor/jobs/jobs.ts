@@ -241,8 +241,9 @@ export class JobStatuses {
 
   #matching(group: Group): MatchingHost[] {
     const found: MatchingHost[] = [];
-    for (const [id, { value: host }] of this.#copy.hosts.rows()) {
-      if (!group.constraints.every((expression) => meets(host, expression))) continue;
+    for (const id of this.#copy.hosts.names()) {
+      const host = this.#copy.hostOf(id);
+      if (host === undefined || !group.constraints.every((expression) => meets(host, expression))) continue;
       const state = this.#copy.eligibility.get(id)?.value.state ?? 'ready';
       found.push({ host: id, ready: state === 'ready' && this.#copy.alive.get(id) !== undefined });
     }
@@ -275,7 +276,7 @@ export class JobStatuses {
         const known = this.#copy.eligibility.get(host)?.value;
         return { state: known?.state ?? 'ready', drainDeadlineMs: known?.drainDeadlineMs ?? null };
       },
-      hostOf: (host) => this.#copy.hosts.get(host)?.value,
+      hostOf: (host) => this.#copy.hostOf(host),
       upForMs: () => Infinity,
       matching: (group) => this.#matching(group),
       // Only what no delay changes is asked for: a slot that waits is not finished, and what an update replaces is old.

@@ -38,8 +38,9 @@ function poolsOfResource(
 ): readonly PoolStatus[] {
   const hosts = new Map<string, number>();
   if (known?.by === null) hosts.set(CELL_POOL, 0);
-  for (const [, { value: host }] of known === undefined ? [] : copy.hosts.rows()) {
-    const pool = known === undefined ? null : poolOn(host, known);
+  for (const id of known === undefined ? [] : copy.hosts.names()) {
+    const host = copy.hostOf(id);
+    const pool = known === undefined || host === undefined ? null : poolOn(host, known);
     if (pool === null) continue;
     const { value } = partsOfPool(pool);
     hosts.set(value, (hosts.get(value) ?? 0) + 1);

@@ -10,6 +10,7 @@
 import type { OpenIdProvider } from '../../src/core/access/openid.ts';
 import type { Allocation, Outcome } from '../../src/core/cell/allocation.ts';
 import type { CellMeta } from '../../src/core/core.ts';
+import { labelled } from '../../src/core/host/attributes.ts';
 import type { Eligibility, Host } from '../../src/core/host/host.ts';
 import type { Intent } from '../../src/core/cell/intent.ts';
 import type { Job, JobRecord } from '../../src/core/cell/job.ts';
@@ -190,6 +191,12 @@ export class CellCopy {
   /** How far the job's last update was seen to be. */
   rolloutOf(jobKey: string): RolloutRecord | null {
     return this.rollouts.get(`${jobKey}/state`)?.value ?? null;
+  }
+
+  /** The host as constraints see it: with the labels that operators gave it. */
+  hostOf(id: string): Host | undefined {
+    const host = this.hosts.get(id)?.value;
+    return host === undefined ? undefined : labelled(host, this.eligibility.get(id)?.value.labels);
   }
 
   /** The job's allocations without those that are only reserved: a gang shows whole, or not at all (I6). */

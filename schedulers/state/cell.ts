@@ -1,7 +1,8 @@
 import { CellState } from '../../src/core/cell-state/cell-state.ts';
-import { meets, hasDriver } from '../../src/core/host/attributes.ts';
+import { labelled, meets, hasDriver } from '../../src/core/host/attributes.ts';
 import type { Eligibility, Host } from '../../src/core/host/host.ts';
 import type { Group } from '../../src/core/cell/job.ts';
+import { canonicalJson } from '../../src/core/json/canonical-json.ts';
 import { LedgerBook } from '../../src/core/commit/ledger-book.ts';
 import type { Ledger } from '../../src/core/fit/ledger.ts';
 import { EMPTY_LEDGER, usedOf } from '../../src/core/fit/ledger.ts';
@@ -44,6 +45,7 @@ export class PrivateCell {
   readonly ready: Promise<unknown>;
   readonly #listener: CellListener;
   readonly #tables: readonly { close(): void }[];
+  readonly #hosts: Table<Host>;
   readonly #eligibility: Table<Eligibility>;
   readonly #clock: Clock;
   readonly #orphanMs: number;
@@ -62,7 +64,7 @@ export class PrivateCell {
     this.#orphanMs = orphanMs;
     this.#listener = listener;
     const onBadRecord = (error: Error, key: string): void => log.error({ key, error }, 'unreadable record');
-    const hosts = new Table<Host>(store, keys.hosts, hostCodec, {
+    this.#hosts = new Table<Host>(store, keys.hosts, hostCodec, {
       onBadRecord,
       onChange: (name, now) => this.#onHost(name, now?.value),
     });
@@ -78,7 +80,9 @@ export class PrivateCell {
     });
     this.#eligibility = new Table<Eligibility>(store, keys.eligibility, eligibilityCodec, {
       onBadRecord,
-      onChange: (name, now) => {
+      onChange: (name, now, before) => {
+        if (canonicalJson(now?.value.labels ?? {}) !== canonicalJson(before?.value.labels ?? {}))
+          this.#onHost(name, this.#hosts.get(name)?.value);
         if (now?.value.state !== 'lost') this.#lostAtMs.delete(name);
         else if (!this.#lostAtMs.has(name)) this.#lostAtMs.set(name, clock.monotonicMs());
         listener.onCondition(name);
@@ -88,8 +92,8 @@ export class PrivateCell {
       onBadRecord,
       onCapacityFreed: (resource) => listener.onSharedFreed(resource),
     });
-    this.#tables = [hosts, alive, ledgers, this.#eligibility, pools];
-    const readies = [hosts.ready, alive.ready, ledgers.ready, pools.ready, this.#eligibility.ready];
+    this.#tables = [this.#hosts, alive, ledgers, this.#eligibility, pools];
+    const readies = [this.#hosts.ready, alive.ready, ledgers.ready, pools.ready, this.#eligibility.ready];
     this.ready = Promise.all(readies);
     // A term that ends before it was ready awaits none of them.
     this.ready.catch(() => undefined);
@@ -146,8 +150,9 @@ export class PrivateCell {
     if (host === undefined) {
       this.state.removeHost(name);
     } else {
-      this.state.setHost(host);
-      this.state.setPaused(name, this.#listener.pausedOn(host));
+      const known = labelled(host, this.#eligibility.get(name)?.value.labels);
+      this.state.setHost(known);
+      this.state.setPaused(name, this.#listener.pausedOn(known));
       this.#listener.onFreed(name);
     }
     this.#listener.onHost(name);

@@ -8,6 +8,7 @@ import type {
   HostListAnswer,
   HostStatus,
   JobListAnswer,
+  LabelsRequest,
   JobStatus,
   JobSummary,
   RunAnswer,
@@ -247,6 +248,11 @@ export class MonitorClient {
     options: CallOptions = {},
   ): Promise<HostStatus> {
     const path = `/v1/hosts/${encodeURIComponent(host)}/eligibility`;
+    return bodyOf(await this.#post(path, { ...options, body: request }));
+  }
+
+  async label(host: string, request: LabelsRequest, options: CallOptions = {}): Promise<HostStatus> {
+    const path = `/v1/hosts/${encodeURIComponent(host)}/labels`;
     return bodyOf(await this.#post(path, { ...options, body: request }));
   }
 

@@ -268,7 +268,7 @@ export interface ReschedulePolicy {
   readonly onHostLost: boolean;
   /** Which one is kept when a lost host is back and still runs what was replaced. Absent: the newest. */
   readonly onReturn?: ReturnPolicy;
-  /** False: a drain moves nothing; at its deadline it is stopped, and begins again on that host. Absent: it moves. */
+  /** False: neither a drain nor a label of its host moves it; at a drain's deadline it is stopped, and begins again on that host. Absent: it moves. */
   readonly onDrain?: boolean;
 }
 

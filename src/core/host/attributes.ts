@@ -91,3 +91,50 @@ export function hasDriver(host: Host): boolean {
 
 /** Of hosts that bring secrets to tasks, and keep them from all others. */
 export const KEEPS_SECRETS = 'secrets';
+
+/** Labels of one host. */
+export const HOST_LABELS_MAX = 32;
+
+const LABEL_NAME = /^[A-Za-z][A-Za-z0-9._-]{0,62}$/;
+
+/** What hosts find out of themselves, or allow: tasks rely on it. */
+const FOUND = [
+  'id',
+  'host',
+  'cpu',
+  'memory',
+  'disk',
+  'gpus',
+  'gpuModel',
+  'os',
+  'arch',
+  'hostname',
+  'kernel',
+  'hollow',
+  'leaking',
+];
+const FOUND_AREAS = [
+  'host',
+  'driver',
+  'limits',
+  'isolation',
+  'allow',
+  'volume',
+  'volumes',
+  'secrets',
+  'memory',
+];
+
+/** May operators give this label? Null: they may; else why not, for people. */
+export function labelRefusal(name: string): string | null {
+  if (!LABEL_NAME.test(name))
+    return `"${name}" is no name for a label: a letter, then letters, digits and . _ -, at most 63`;
+  const [area = ''] = name.split('.');
+  if (!FOUND.includes(name) && !FOUND_AREAS.includes(area)) return null;
+  return `${name} is for the host itself to say`;
+}
+
+/** The host with what operators say of it. */
+export function labelled(host: Host, labels: Readonly<Record<string, string>> | undefined): Host {
+  return labels === undefined ? host : { ...host, attributes: { ...host.attributes, ...labels } };
+}

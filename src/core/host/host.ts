@@ -64,6 +64,8 @@ export interface Eligibility {
    * all else, and the host's record goes.
    */
   readonly confirmed?: HostConfirmation;
+  /** What operators say of the host beside its agent's attributes; goes before those of the same names. */
+  readonly labels?: Readonly<Record<string, string>>;
   /** Of a lost host: how long its session had been gone, by the clock of the role that declared it lost. */
   readonly silentMs?: number;
 }

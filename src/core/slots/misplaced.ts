@@ -4,9 +4,9 @@ import type { Host } from '../host/host.ts';
 import type { JobView, LiveAllocation } from './job-view.ts';
 
 /**
- * Allocations of earlier versions whose host is not where the group may run by now: it does not meet the constraints, or
- * shares a `distinct` value with another allocation. The others stay: a change of where a group may run restarts nothing
- * that runs where it may.
+ * Allocations whose host is not where the group may run: it does not meet the constraints, since these or the host's labels
+ * changed, or, of an earlier version, shares a `distinct` value with another allocation. The others stay: a change of where a
+ * group may run restarts nothing that runs where it may. What no drain moves, no label moves either.
  */
 export function misplacedOf(view: JobView, group: Group): ReadonlySet<string> {
   const { version } = view.record;
@@ -14,7 +14,8 @@ export function misplacedOf(view: JobView, group: Group): ReadonlySet<string> {
     ({ allocation }) => allocation.group === group.name && allocation.desired === 'run',
   );
   const isOlder = ({ allocation }: LiveAllocation): boolean => allocation.jobVersion !== version;
-  if (!live.some(isOlder)) return NONE;
+  const mayMove = staysByItself(group) ? isOlder : () => true;
+  if (!live.some(mayMove)) return NONE;
   const misplaced = new Set<string>();
   const held = new Set<string>();
   // Where two share a value, the one that was placed by the present version stays.
@@ -28,11 +29,16 @@ export function misplacedOf(view: JobView, group: Group): ReadonlySet<string> {
     const values = valuesOf(host, group);
     const isWrong =
       !group.constraints.every((expression) => meets(host, expression)) ||
-      values.some((value) => held.has(value));
-    if (isOlder(one) && isWrong) misplaced.add(one.allocation.id);
+      (isOlder(one) && values.some((value) => held.has(value)));
+    if (mayMove(one) && isWrong) misplaced.add(one.allocation.id);
     else for (const value of values) held.add(value);
   }
   return misplaced;
+}
+
+/** Its policy says that no change of a host moves it, or its data lies there. */
+function staysByItself({ reschedule, volumes = {} }: Group): boolean {
+  return reschedule.onDrain === false || Object.keys(volumes).length > 0;
 }
 
 function valuesOf(host: Host, { distinct }: Group): readonly string[] {

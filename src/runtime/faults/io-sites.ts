@@ -238,8 +238,8 @@ monitor/api/requests.ts store.read monitor:jobs
 monitor/audit/audit.ts store.attempt*2 monitor:audit
 monitor/audit/audit.ts store.list monitor:audit
 monitor/events/scheduler-events.ts http.stream monitor:get.events
-monitor/hosts/eligibility.ts store.attempt monitor:eligibility+ledger
-monitor/hosts/eligibility.ts store.read*2 monitor:alive+eligibility+ledger
+monitor/hosts/eligibility.ts store.attempt*2 monitor:eligibility+ledger
+monitor/hosts/eligibility.ts store.read*3 monitor:alive+eligibility+ledger
 monitor/hosts/removed-hosts.ts store.attempt monitor:hosts
 monitor/jobs/bulk-writes.ts store.attempt monitor:jobs+versions
 monitor/jobs/bulk-writes.ts store.read monitor:jobs
@@ -383,6 +383,7 @@ monitor GET /version
 monitor POST /v1/allocations/:id/exec
 monitor POST /v1/allocations/:id/signal
 monitor POST /v1/hosts/:host/eligibility
+monitor POST /v1/hosts/:host/labels
 monitor POST /v1/invitations
 monitor POST /v1/jobs
 monitor POST /v1/jobs/:namespace/:job/stop

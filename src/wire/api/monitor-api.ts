@@ -44,6 +44,7 @@ import type { SchedulerStatus } from './scheduler-api.ts';
  *                                              What comes or goes meanwhile may be missed; nothing else is, or comes twice
  *   GET  /v1/usage?namespace&job               → CellUsage (usage-api.ts)
  *   POST /v1/hosts/:host/eligibility           EligibilityRequest → HostStatus; 409 `lost` while the host has a session
+ *   POST /v1/hosts/:host/labels                LabelsRequest → HostStatus; kept when its agent starts anew
  *   DELETE /v1/hosts/:host?reason              gives a silent host up for good → HostStatus, as its allocations are
  *                                              released; then it is not listed any more. 409 while it reports
  *   GET  /v1/schedulers                        → { schedulers: SchedulerStatus[], unreachable: string[] }
@@ -253,6 +254,13 @@ export interface HostListAnswer extends ListPage {
   readonly hosts: readonly HostStatus[];
   /** true: some known host has neither reported nor timed out since this monitor started. */
   readonly incomplete: boolean;
+}
+
+/** Labels of a host, which constraints find as `host.NAME`, and go before its agent's attributes. */
+export interface LabelsRequest {
+  readonly set?: Readonly<Record<string, string>>;
+  /** Names of labels; what its agent says of itself counts again. */
+  readonly remove?: readonly string[];
 }
 
 /** `lost`: an operator's word for a host without a session, instead of the monitors' verdict. */

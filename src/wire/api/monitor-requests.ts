@@ -1,8 +1,16 @@
 import { z } from 'zod';
 import { whole } from '../codec/codec.ts';
 import { COUNT_MAX, TEXT_BYTES_MAX } from '../values/bounds.ts';
+import { HOST_LABELS_MAX, labelRefusal } from '../../core/host/attributes.ts';
 import { id, plainText, readBody } from './api.ts';
-import type { EligibilityRequest, RolloutRequest, ScaleRequest, UndoRequest } from './monitor-api.ts';
+import { ProblemError } from './problem.ts';
+import type {
+  EligibilityRequest,
+  LabelsRequest,
+  RolloutRequest,
+  ScaleRequest,
+  UndoRequest,
+} from './monitor-api.ts';
 import { ROLLOUT_ACTS } from './monitor-api.ts';
 
 /** A year: a drain that takes longer is a cordon. */
@@ -17,6 +25,21 @@ export const eligibilityRequest: z.ZodType<EligibilityRequest> = z.strictObject(
 /** @throws ProblemError 400 with the place that is wrong */
 export function readEligibilityRequest(body: unknown): EligibilityRequest {
   return readBody(eligibilityRequest, body);
+}
+
+export const labelsRequest: z.ZodType<LabelsRequest> = z.strictObject({
+  set: z.exactOptional(z.record(z.string(), plainText(TEXT_BYTES_MAX))),
+  remove: z.exactOptional(z.array(z.string()).max(HOST_LABELS_MAX)),
+});
+
+/** @throws ProblemError 400 with the place that is wrong */
+export function readLabelsRequest(body: unknown): LabelsRequest {
+  const request = readBody(labelsRequest, body);
+  for (const name of [...Object.keys(request.set ?? {}), ...(request.remove ?? [])]) {
+    const detail = labelRefusal(name);
+    if (detail !== null) throw new ProblemError({ status: 400, code: 'bad-request', detail, path: name });
+  }
+  return request;
 }
 
 /** Why somebody does something, from the query. @throws ProblemError 400 */

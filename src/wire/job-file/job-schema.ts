@@ -45,7 +45,7 @@ const rescheduleFields = z.strictObject({
   ),
   onDrain: optional(
     z.boolean(),
-    'Moves when its host is drained. false: it runs on to the deadline, and begins again on that host. Default true.',
+    'Moves when its host is drained, or is labelled so that it no longer matches. false: it runs on to the deadline, and begins again on that host. Default true.',
   ),
 });
 

@@ -64,6 +64,7 @@ export const eligibilityCodec = schemaCodec<Eligibility>(
     drainDeadlineMs: z.exactOptional(whole),
     silentMs: z.exactOptional(whole),
     confirmed: z.exactOptional(z.enum(HOST_CONFIRMATIONS)),
+    labels: z.exactOptional(z.record(z.string(), z.string())),
   }),
 );
 

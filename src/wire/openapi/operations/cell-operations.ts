@@ -1,4 +1,4 @@
-import { eligibilityRequest } from '../../api/monitor-requests.ts';
+import { eligibilityRequest, labelsRequest } from '../../api/monitor-requests.ts';
 import type { Operation } from './operation.ts';
 import { text, count, flag, ok, plain, BAD, PAGE, UNSURE } from './operation.ts';
 
@@ -20,6 +20,12 @@ export const CELL_OPERATIONS: Readonly<Record<string, Operation>> = {
     ...{ body: eligibilityRequest, example: { state: 'draining', reason: 'new disks', deadlineMs: 600_000 } },
     answers: ok('HostStatus'),
     errors: { ...BAD, 404: ['no-such-host'], 409: ['host-alive', 'contended'], ...UNSURE },
+  },
+  'POST /v1/hosts/:host/labels': {
+    summary: 'Gives a host labels, or takes them away; what no longer matches there moves',
+    ...{ body: labelsRequest, example: { set: { zone: 'a' }, remove: ['rack'] } },
+    answers: ok('HostStatus'),
+    errors: { ...BAD, 404: ['no-such-host'], 503: ['contended', 'outcome-unknown'] },
   },
   'DELETE /v1/hosts/:host': {
     summary: 'Gives a silent host up for good',

@@ -293,6 +293,34 @@ describe('slots', () => {
     expect(idsOf(todo({ h1: 'a', h2: 'b', h3: 'c' }, { distinct: ['zone'] }))).toEqual([]);
   });
 
+  it('what no longer matches the labels of its host moves one at a time, unless its policy or its data keeps it there', () => {
+    const constraints = [{ attribute: 'zone', operator: '==', value: 'a', text: 'host.zone == a' }] as const;
+    const live = ['h1', 'h2', 'h3'].map((host, index) =>
+      running(allocation(`a${String(index)}`, { index, host })),
+    );
+    const stopsOf = (
+      type: 'service' | 'batch',
+      zones: Readonly<Record<string, string>>,
+      more: Partial<Group>,
+    ) => {
+      const job = makeJob(type, { count: 3, constraints, ...more });
+      const hostOf = (id: string) => makeHost(id, { attributes: { zone: zones[id] ?? '' } });
+      return evaluate(view(job, { live, hostOf })).stops;
+    };
+    const apart = { h1: 'a', h2: 'b', h3: 'b' };
+    expect(stopsOf('service', { h1: 'a', h2: 'a', h3: 'a' }, {})).toEqual([]);
+    expect(stopsOf('service', apart, {})).toMatchObject([
+      { allocation: { id: 'a1' }, mode: 'stop', cause: CAUSES.notMatching },
+    ]);
+    expect(stopsOf('service', apart, { update: { parallelism: 2 } })).toHaveLength(2);
+    expect(stopsOf('batch', apart, {}).map(({ allocation }) => allocation.id)).toEqual(['a1', 'a2']);
+    const { reschedule } = Object.values(makeJob('service', {}).groups)[0]!;
+    expect(stopsOf('service', apart, { reschedule: { ...reschedule, onDrain: false } })).toEqual([]);
+    const volumes = { data: { access: 'exclusive', onLoss: 'keep' } } as const;
+    expect(stopsOf('service', apart, { volumes })).toEqual([]);
+    expect(stopsOf('service', apart, { distinct: ['zone'] })).toHaveLength(1);
+  });
+
   it('S3.32 I14 a job that stops when it is cut off gets its next allocation only when the one before is surely gone', () => {
     const graceMs = 5_000;
     const slow = { stop: { signal: 'SIGTERM', graceMs } } as Task;
