@@ -1,7 +1,7 @@
 /**
  * Grants tickets. What happens to a request, in order:
  *
- * - `routes.ts`: the API; a request names placements, some of which belong together
+ * - `routes.ts`: the API; a request names placements, some of which belong together; `traced-tickets.ts` records it in their traces
  * - `arbiter.ts`: decides each placement, holds its grant, records what counts against a quota, and signs the tickets of
  *   all together
  * - `decide.ts`: the decision, from what is used, granted and allowed

@@ -5,6 +5,7 @@ import { fastifyServer } from '../src/adapters/http/http.ts';
 import { systemClock, systemRandom } from '../src/adapters/system/system.ts';
 import { systemFailures } from '../src/adapters/system/fail-points.ts';
 import { promMetrics } from '../src/adapters/telemetry/metrics.ts';
+import { openTracing } from '../src/adapters/telemetry/tracing.ts';
 import { readSigningKey } from '../src/adapters/tickets/key-files.ts';
 import { ticketSigner } from '../src/adapters/tickets/tickets.ts';
 import { cellKeys } from '../src/core/cell/keys.ts';
@@ -60,6 +61,7 @@ export async function runArbiter(options: ArbiterMainOptions): Promise<RunningAr
     signer: ticketSigner(signingKey),
   });
   const metrics = promMetrics({ processMetrics: true });
+  const tracing = await openTracing({ role: 'arbiter', id, cell: options.cell, log });
   const arbiter = new Arbiter({
     store,
     keys: cellKeys(options.cell),
@@ -73,7 +75,7 @@ export async function runArbiter(options: ArbiterMainOptions): Promise<RunningAr
     options: { sessionTtlMs: options.sessionTtlMs ?? SESSION_TTL_MS },
   });
   const listen = { ...options.listen, bodyBytesMax: TICKET_REQUEST_BYTES_MAX };
-  const listener = await server.listen(arbiterRoutes(arbiter, metrics), listen);
+  const listener = await server.listen(arbiterRoutes(arbiter, { metrics, log, ...tracing.ports }), listen);
   const { ended } = await arbiter.start(listener.address);
   log.info({ address: listener.address, keyId: signingKey.id }, 'the arbiter listens');
   return {
@@ -86,6 +88,7 @@ export async function runArbiter(options: ArbiterMainOptions): Promise<RunningAr
       await arbiter.close();
       await http.close();
       await store.close();
+      await tracing.close();
     },
   };
 }

@@ -2,17 +2,24 @@ import type { Route } from '../src/ports/http.ts';
 import type { Metrics } from '../src/ports/telemetry.ts';
 import { readTicketRequest } from '../src/wire/api/arbiter-api.ts';
 import type { Arbiter } from './arbiter.ts';
+import type { TracedTicketsDeps } from './traced-tickets.ts';
+import { tracedTickets } from './traced-tickets.ts';
 
-export function arbiterRoutes(arbiter: Arbiter, metrics: Metrics): readonly Route[] {
+export interface ArbiterRoutesDeps extends TracedTicketsDeps {
+  readonly metrics: Metrics;
+}
+
+export function arbiterRoutes(arbiter: Arbiter, deps: ArbiterRoutesDeps): readonly Route[] {
   return [
     {
       method: 'POST',
       path: '/v1/tickets',
       right: 'tickets',
-      handle: async ({ body, peer }) => ({
-        status: 200,
-        body: await arbiter.tickets(readTicketRequest(body, peer)),
-      }),
+      handle: async ({ body, peer, headers }) => {
+        const request = readTicketRequest(body, peer);
+        const answer = await tracedTickets(deps, request, headers, (one) => arbiter.tickets(one));
+        return { status: 200, body: answer };
+      },
     },
     {
       method: 'GET',
@@ -39,11 +46,7 @@ export function arbiterRoutes(arbiter: Arbiter, metrics: Metrics): readonly Rout
       method: 'GET',
       path: '/metrics',
       right: 'metrics',
-      handle: async () => ({
-        status: 200,
-        contentType: 'text/plain; version=0.0.4',
-        body: await metrics.render(),
-      }),
+      handle: async ({ headers }) => ({ status: 200, ...(await deps.metrics.render(headers['accept'])) }),
     },
   ];
 }

@@ -233,9 +233,11 @@ export class HostAgent {
 
   // --- orders ---------------------------------------------------------------------------------------------------------
 
-  /** @throws ProblemError with one of START_REFUSALS */
-  start(request: StartRequest): Promise<AllocationReport> {
-    return this.#turns.runExclusive(request.allocation.id, () => startAllocation(this.#context, request));
+  /** @param traceparent of the order's trace. @throws ProblemError with one of START_REFUSALS */
+  start(request: StartRequest, traceparent?: string): Promise<AllocationReport> {
+    return this.#turns.runExclusive(request.allocation.id, () =>
+      startAllocation(this.#context, request, traceparent),
+    );
   }
 
   /** @throws ProblemError `no-allocation`, `epoch-old`, `disk-full` */

@@ -7,6 +7,7 @@ import { sha256Hex } from '../src/adapters/system/digest.ts';
 import { systemClock, systemRandom } from '../src/adapters/system/system.ts';
 import { promMetrics } from '../src/adapters/telemetry/metrics.ts';
 import type { PortRange } from '../src/core/host/host.ts';
+import { openTracing } from '../src/adapters/telemetry/tracing.ts';
 import { cellKeys } from '../src/core/cell/keys.ts';
 import type { Resources } from '../src/core/cell/resources.ts';
 import { NO_RESOURCES } from '../src/core/cell/resources.ts';
@@ -73,6 +74,8 @@ const HOLLOW_ROUNDS = {
 export async function runHollow(options: HollowOptions): Promise<RunningAgent> {
   const { log } = options;
   const metrics = promMetrics({ processMetrics: true });
+  const [id = 'hollow'] = options.hosts.map((host) => host.id);
+  const tracing = await openTracing({ role: 'host-agent', id, cell: options.cell, log });
   const verifier = await verifierOf(options);
   const pauses = new HostPauses({ clock: systemClock, log });
   const { abandon: giveUp, or } = abandonable();
@@ -84,7 +87,10 @@ export async function runHollow(options: HollowOptions): Promise<RunningAgent> {
   const epochs = credentials === undefined ? {} : { epochs: askEpoch(store, cellKeys(options.cell)) };
   const served = new Map<string, Served>();
   for (const host of options.hosts)
-    served.set(host.id, await openHollow(host, { options, metrics, verifier, pauses, epochs }));
+    served.set(
+      host.id,
+      await openHollow(host, { options, metrics, verifier, pauses, epochs, traced: tracing.ports }),
+    );
   const agents = [...served.values()].map((one) => one.agent);
   const registrar = new Registrar(
     {
@@ -107,7 +113,7 @@ export async function runHollow(options: HollowOptions): Promise<RunningAgent> {
     ready: () => registrar.registered,
     ask: askStore(store, cellKeys(options.cell)),
     ...delegations,
-    metricsText: () => metrics.render(),
+    metrics,
   });
   const server = fastifyServer({ log, connectionsMax: CONNECTIONS_MAX, ...options.reach });
   const listener = await server.listen(routes, {
@@ -124,6 +130,7 @@ export async function runHollow(options: HollowOptions): Promise<RunningAgent> {
     await listener.close(CLOSE_GRACE_MS);
     await Promise.all(agents.map((agent) => agent.close()));
     if (options.store === undefined) await store.close();
+    await tracing.close();
   };
   try {
     await registrar.start();
@@ -144,6 +151,7 @@ interface Shared {
   readonly verifier: Awaited<ReturnType<typeof verifierOf>>;
   readonly pauses: HostPauses;
   readonly epochs: Pick<AgentPorts, 'epochs'>;
+  readonly traced: Pick<AgentPorts, 'tracer'>;
 }
 
 async function openHollow(host: HollowHost, shared: Shared): Promise<Served> {
@@ -158,6 +166,7 @@ async function openHollow(host: HollowHost, shared: Shared): Promise<Served> {
     metrics: shared.metrics,
     restarts: shared.pauses.of(() => own?.host),
     ...shared.epochs,
+    ...shared.traced,
   };
   const facts = {
     id: host.id,

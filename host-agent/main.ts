@@ -21,6 +21,7 @@ import { systemFailures } from '../src/adapters/system/fail-points.ts';
 import { secretOpener } from '../src/adapters/pki/host-key.ts';
 import { delegationOpener } from '../src/adapters/pki/delegations.ts';
 import { promMetrics } from '../src/adapters/telemetry/metrics.ts';
+import { openTracing } from '../src/adapters/telemetry/tracing.ts';
 import { readPinnedKeys } from '../src/adapters/tickets/key-files.ts';
 import { ticketVerifier } from '../src/adapters/tickets/tickets.ts';
 import type { Allowance } from '../src/core/host/allowances.ts';
@@ -157,6 +158,7 @@ export async function runAgent(options: AgentOptions): Promise<RunningAgent> {
   const { abandon: giveUp, or } = abandonable();
   makeFolder(options.stateFolder, 0o700);
   const metrics = promMetrics({ processMetrics: true });
+  const tracing = await openTracing({ role: 'host-agent', id: options.id, cell: options.cell, log });
   let own: HostAgent | null = null;
   const names = new HostNames({
     ...{ clock: systemClock, random: systemRandom, log, metrics },
@@ -203,12 +205,17 @@ export async function runAgent(options: AgentOptions): Promise<RunningAgent> {
     random: systemRandom,
     log,
     metrics,
+    ...tracing.ports,
   };
   // As with groups: the plain shim would need a program between itself and the task.
   const oomScore = shim.kind === 'native' ? ownOomScore() : OOM_SCORE_MAX;
   const root = process.getuid?.() === 0 && shim.kind === 'native';
   const filters = shim.kind === 'native';
-  const closers: (() => Promise<unknown> | void)[] = [() => ports.processes.close(), () => files.close()];
+  const closers: (() => Promise<unknown> | void)[] = [
+    () => ports.processes.close(),
+    () => files.close(),
+    () => tracing.close(),
+  ];
   if (options.store === undefined) closers.unshift(() => store.close());
   const closeAll = async (): Promise<void> => {
     for (const close of closers.splice(0)) await close();
@@ -250,7 +257,7 @@ export async function runAgent(options: AgentOptions): Promise<RunningAgent> {
       ask: askStore(store, cellKeys(options.cell)),
       ...(options.ownStartMs === undefined ? {} : { ownStartMs: options.ownStartMs }),
       ...delegations,
-      metricsText: () => metrics.render(),
+      metrics,
     });
     const listener = await server.listen(routes, {
       ...options.listen,

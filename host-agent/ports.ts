@@ -7,7 +7,7 @@ import type { Disk } from '../src/ports/disk.ts';
 import type { Probes } from '../src/ports/probes.ts';
 import type { Processes } from '../src/ports/process.ts';
 import type { Random } from '../src/ports/random.ts';
-import type { Log, Metrics } from '../src/ports/telemetry.ts';
+import type { Log, Metrics, Tracer } from '../src/ports/telemetry.ts';
 import type { KnownNames } from './names/names.ts';
 import type { HeldRestarts } from './tasks/held-restarts.ts';
 
@@ -45,4 +45,6 @@ export interface AgentPorts {
   readonly random: Random;
   readonly log: Log;
   readonly metrics: Metrics;
+  /** Absent: nothing is traced. */
+  readonly tracer?: Tracer;
 }

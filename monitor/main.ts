@@ -14,6 +14,7 @@ import { readPageFiles } from '../src/adapters/system/page-files.ts';
 import { systemClock, systemRandom } from '../src/adapters/system/system.ts';
 import { systemFailures } from '../src/adapters/system/fail-points.ts';
 import { promMetrics } from '../src/adapters/telemetry/metrics.ts';
+import { openTracing } from '../src/adapters/telemetry/tracing.ts';
 import { armed } from '../src/runtime/faults/armed.ts';
 import { failPointsOf } from '../src/runtime/faults/orders.ts';
 import { abandonable } from '../src/runtime/wait/abandon.ts';
@@ -68,6 +69,7 @@ export async function runMonitor(options: MonitorOptions): Promise<RunningMonito
     server: fastifyServer({ log, connectionsMax: Math.min(CONNECTIONS_MAX, callersMax), ...options.reach }),
   });
   const metrics = promMetrics({ processMetrics: true });
+  const tracing = await openTracing({ role: 'monitor', id, cell, log });
   metrics.gauge('moorage_monitor_hosts_max', hostsMax);
   const monitor = new Monitor({
     ...{ cell, id, listen, version, log, store, http, server },
@@ -86,6 +88,7 @@ export async function runMonitor(options: MonitorOptions): Promise<RunningMonito
     clock: systemClock,
     random: systemRandom,
     metrics,
+    ...tracing.ports,
     hostsMax,
     digest: sha256Hex,
     page: readPageFiles(builtFile('page')),
@@ -99,7 +102,7 @@ export async function runMonitor(options: MonitorOptions): Promise<RunningMonito
   let stopping: Promise<void> | null = null;
   const stop = async (): Promise<void> => {
     await monitor.close();
-    await Promise.all([store.close(), http.close()]);
+    await Promise.all([store.close(), http.close(), tracing.close()]);
     stopped.abort();
   };
   return {

@@ -20,7 +20,6 @@ import { Delegator } from '../src/clients/delegator.ts';
 import { HostClient } from '../src/clients/host-client.ts';
 import { invitationIdOf } from '../src/core/access/invitation.ts';
 import { isJsonWebToken } from '../src/core/access/openid.ts';
-import type { Job } from '../src/core/cell/job.ts';
 import { cellKeys } from '../src/core/cell/keys.ts';
 import { LedgerBook } from '../src/core/commit/ledger-book.ts';
 import type { AllocationReport } from '../src/core/host/report.ts';
@@ -33,7 +32,8 @@ import type { RolePorts } from '../src/runtime/runtime.ts';
 import type { HostChange, HostFreshness } from '../src/runtime/reports/cell-view.ts';
 import { Committer } from '../src/runtime/commit/commit.ts';
 import { ReportFollower } from '../src/runtime/reports/reports.ts';
-import type { CellEvent, SubmitAnswer } from '../src/wire/api/monitor-api.ts';
+import type { CellEvent } from '../src/wire/api/monitor-api.ts';
+import type { BulkWritesDeps } from './jobs/bulk-writes.ts';
 import { BulkWrites } from './jobs/bulk-writes.ts';
 import type { CellChange } from './view/view.ts';
 import { CellCopy } from './view/view.ts';
@@ -47,7 +47,6 @@ import { SilentHosts } from './hosts/silent-hosts.ts';
 import { HostWatch, LOST_AFTER_MS } from './hosts/hosts.ts';
 import { JobStatuses } from './jobs/jobs.ts';
 import { JobChanges } from './jobs/job-changes.ts';
-import type { Written } from './jobs/job-writes.ts';
 import { JobWrites } from './jobs/job-writes.ts';
 import { LeakWatch } from './hosts/leak-watch.ts';
 import { ServiceNames } from './names/names.ts';
@@ -235,7 +234,7 @@ export class Monitor {
   }
 
   #makeState(): MonitorState {
-    const { cell, store, clock, random, log, metrics, http, digest, id, version } = this.#deps;
+    const { cell, store, clock, random, log, metrics, tracer, http, digest, id, version } = this.#deps;
     const keys = cellKeys(cell);
     const tokenDeps = { store, keys, clock, random, log, digest };
     const follower = this.#makeFollower();
@@ -252,9 +251,11 @@ export class Monitor {
     const hosts = new HostClient(http, delegated);
     const writes = new JobWrites({ store, keys, clock });
     const verdictOf = (host: string) => this.hostWatch.verdictOf(host);
-    const submit = (job: Job): Promise<Written<SubmitAnswer>> => writes.submit(job, { ifMatch: null });
+    const submit: BulkWritesDeps['submit'] = (job, traceparent) =>
+      writes.submit(job, { ifMatch: null, traceparent });
     return {
       ...{ self: id, cell, version, startedAtMs: clock.nowMs(), store, keys, clock, random, log, metrics },
+      ...(tracer === undefined ? {} : { tracer }),
       ...{ copy, follower, statuses, jobChanges, hosts },
       writes,
       versions: new JobVersions(copy),

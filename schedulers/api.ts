@@ -28,9 +28,9 @@ export function schedulerRoutes(view: SchedulerView, metrics: Metrics): readonly
     })),
     get('/livez', 'health', () => ({ status: 200, body: { live: true } })),
     get('/readyz', 'health', () => readyReply(view.isReady())),
-    get('/metrics', 'metrics', async () => {
+    get('/metrics', 'metrics', async ({ headers }) => {
       view.measure();
-      return { status: 200, contentType: 'text/plain; version=0.0.4', stream: once(await metrics.render()) };
+      return { status: 200, ...(await metrics.render(headers['accept'])) };
     }),
   ];
 }
@@ -56,8 +56,4 @@ function readyReply(ready: boolean): RouteReply {
 
 async function* lines(events: AsyncIterable<SchedulerEvent>): AsyncGenerator<string> {
   for await (const event of events) yield `${JSON.stringify(event)}\n`;
-}
-
-async function* once(text: string): AsyncGenerator<string> {
-  yield text;
 }

@@ -8,6 +8,7 @@ import { systemClock, systemRandom } from '../src/adapters/system/system.ts';
 import { systemFailures } from '../src/adapters/system/fail-points.ts';
 import { promMetrics } from '../src/adapters/telemetry/metrics.ts';
 import { silentLog, silentMetrics } from '../src/adapters/telemetry/silent.ts';
+import { openTracing } from '../src/adapters/telemetry/tracing.ts';
 import { cellKeys } from '../src/core/cell/keys.ts';
 import type { Log } from '../src/ports/telemetry.ts';
 import { armed } from '../src/runtime/faults/armed.ts';
@@ -65,9 +66,11 @@ export async function runScheduler(options: SchedulerMainOptions): Promise<Runni
     http: undiciClient({ credentials }),
     server: fastifyServer({ log, ...options.reach }),
   });
+  const { id, cell } = options;
+  const tracing = await openTracing({ role: 'scheduler', id, cell, log });
   const world = {
     ...{ store, keys: cellKeys(options.cell), http, clock: systemClock, random: systemRandom, log },
-    ...{ metrics: promMetrics({ processMetrics: true }), digest: sha256Hex },
+    ...{ metrics: promMetrics({ processMetrics: true }), digest: sha256Hex, ...tracing.ports },
   };
   const stopped = new AbortController();
   if (options.warmUp === 'first') await runWarmUp(options, null, stopped.signal);
@@ -85,6 +88,7 @@ export async function runScheduler(options: SchedulerMainOptions): Promise<Runni
       await warmedUp;
       await http.close();
       await store.close();
+      await tracing.close();
     },
   };
 }

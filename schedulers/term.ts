@@ -13,7 +13,7 @@ import { sleep, untilAborted } from '../src/runtime/wait/wait.ts';
 import type { SchedulerEventKind } from '../src/wire/api/scheduler-api.ts';
 import { PrivateCell } from './state/cell.ts';
 import type { Partition, SchedulerWorld, Term } from './state/state.ts';
-import { isCurrent, wallMs } from './state/state.ts';
+import { idsOf, isCurrent, wallMs } from './state/state.ts';
 import { Decider } from './decide/decide.ts';
 import { DecisionLoop } from './decide/decision-loop.ts';
 import type { SchedulerEvents } from './state/events.ts';
@@ -360,6 +360,8 @@ export class SchedulerTerm implements Term {
       where = { allocation: id, slot: slotName(name, group, index), host };
     }
     this.events.publish({ kind, namespace, job: name, ...where, detail });
+    const { log } = this.world;
+    if (log.isDebug === true) log.debug({ ...idsOf(job, entry), detail }, kind);
   }
 }
 

@@ -217,6 +217,7 @@ function roleVerb(program: Command, name: string, description: string): Command 
     .addOption(
       new Option('--log-level <level>', 'what is logged')
         .choices(['debug', 'info', 'warn', 'error', 'silent'])
+        .env('MOORAGE_LOG_LEVEL')
         .default('info'),
     )
     .option('--log-file <path>', 'where it logs; standard error without it');

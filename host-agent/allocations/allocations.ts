@@ -3,10 +3,11 @@
  * `local-ledger.ts` what they claim of the host. A run begins when the ledger says that its claim fits, starts its tasks
  * (`../tasks/`), and ends when they do, when it is stopped (`stop-reason.ts`: the first reason stands), or at a deadline
  * (`deadlines.ts`; `cell-contact.ts` knows when the host was last in contact). `outcome.ts` says how it ended, `report.ts`
- * what the host says of it, and `report-feed.ts` sends that to monitors.
+ * what the host says of it, and `report-feed.ts` sends that to monitors. `spans.ts` records it in the job's trace.
  */
 import type { Allocation } from '../../src/core/cell/allocation.ts';
 import type { AllocationReport } from '../../src/core/host/report.ts';
+import { logIds } from '../../src/core/trace/trace.ts';
 import type { ObservedState } from '../../src/core/host/states.ts';
 import { isTerminal, mayMove } from '../../src/core/host/states.ts';
 import type {
@@ -15,6 +16,7 @@ import type {
   StopReasonRecord,
 } from '../../src/wire/host-files/host-files.ts';
 import { outcomeFile, workFolder } from '../../src/wire/host-files/host-files.ts';
+import type { LogFields } from '../../src/ports/telemetry.ts';
 import { DiskError } from '../../src/ports/disk.ts';
 import { Backoff } from '../../src/runtime/wait/backoff.ts';
 import { attemptName } from '../../src/wire/host-files/attempt-files.ts';
@@ -25,6 +27,7 @@ import type { Deadline } from './deadlines.ts';
 import { deadlineOf, lingerMs, shimDeadlines, STOP_REASON_OF } from './deadlines.ts';
 import type { Ending } from './outcome.ts';
 import { endingOf, failureOf, mainsOf } from './outcome.ts';
+import { tracePrepare, traceRun } from './spans.ts';
 import type { TaskPorts } from '../drivers/drivers.ts';
 import { ownedOf } from '../drivers/task-driver.ts';
 import { readRecord } from '../state/records.ts';
@@ -76,6 +79,8 @@ export class AllocationRun {
   #cancelTimer: () => void = () => undefined;
   #closed = false;
   #told = '';
+  /** Its span of that name is recorded, or was by an earlier agent. */
+  #prepared = false;
   #gathering: 'no' | 'under-way' | 'over' = 'no';
   /** Why a task cannot have its files. */
   #lacks: string | null = null;
@@ -107,6 +112,11 @@ export class AllocationRun {
     return this.spec.allocation;
   }
 
+  /** What lines of the log about it say in every role. */
+  get ids(): LogFields {
+    return { ...logIds(this.spec.allocation, this.spec.traceparent) };
+  }
+
   get state(): ObservedState {
     return this.#state;
   }
@@ -135,6 +145,7 @@ export class AllocationRun {
       const numbers = attempts.get(run.task.name);
       if (numbers !== undefined) await run.recover(numbers, { bootId: this.spec.bootId, over });
     }
+    this.#prepared = this.tasks.some((run) => run.begun);
     if (outcome.kind === 'found') {
       this.#outcome = outcome.value;
       this.#state = outcome.value.state;
@@ -231,10 +242,7 @@ export class AllocationRun {
       // A deadline that fell due meanwhile does not wait for the next try.
       this.#retryMs = !wasDue && this.#isDue() ? 0 : this.#backoff.nextMs();
       this.#ports.metrics.count('moorage_host_steps_failed_total');
-      this.#ports.log.error(
-        { allocation: this.id, error },
-        'a step of an allocation failed, and is done again',
-      );
+      this.#ports.log.error({ ...this.ids, error }, 'a step of an allocation failed, and is done again');
     }
   }
 
@@ -255,7 +263,7 @@ export class AllocationRun {
     if (this.#stopReason.given !== null) {
       if (this.#lingerMs() === 0) await this.#stopTasks(this.tasks);
     } else if (mainsOf(this.tasks).every((run) => run.done)) await this.#stopTasks(this.tasks);
-    else if (this.tasks.every((run) => run.started || run.done)) this.#move('running');
+    else if (this.tasks.every((run) => run.started || run.done)) this.#running();
     if (this.tasks.every((run) => run.done)) await this.#finish(endingOf(this.tasks, this.#stopReason.given));
   }
 
@@ -287,7 +295,7 @@ export class AllocationRun {
         this.wake();
       };
       tools.gather(this.id, this.spec.launch).then(over, (error: unknown) => {
-        log.error({ allocation: this.id, error }, 'cannot bring the files of an allocation, and tries again');
+        log.error({ ...this.ids, error }, 'cannot bring the files of an allocation, and tries again');
         this.#gathering = 'no';
         this.#ports.clock.after(GATHER_AGAIN_MS, () => this.wake());
       });
@@ -340,8 +348,22 @@ export class AllocationRun {
     await this.#ports.disk.publish(`${this.#folder()}/outcome.json`, outcomeFile.encode(outcome));
     this.#outcome = outcome;
     this.#move(ending.state);
+    this.#tracePrepared();
+    traceRun(this.#ports, this.spec, outcome);
     this.#tell();
     await this.#release();
+  }
+
+  #running(): void {
+    this.#move('running');
+    this.#tracePrepared();
+  }
+
+  /** Once; an allocation that was taken over running had been prepared before. */
+  #tracePrepared(): void {
+    if (this.#prepared) return;
+    this.#prepared = true;
+    tracePrepare(this.#ports, this.spec, startedAtMsOf(this.tasks));
   }
 
   /** A fact of its own, later than the end: processes gone, ports free. Only then may its place be given away. */
@@ -370,7 +392,7 @@ export class AllocationRun {
     const ports = await processes.portsInUse(Object.values(this.allocation.ports));
     const addresses = leased.length === 0 ? [] : await processes.addressesInUse(leased);
     if (ports.length + addresses.length === 0) return false;
-    log.warn({ allocation: this.id, ports, addresses }, 'ended, but what is leased to it is still in use');
+    log.warn({ ...this.ids, ports, addresses }, 'ended, but what is leased to it is still in use');
     return true;
   }
 
@@ -389,6 +411,8 @@ export class AllocationRun {
     const text = JSON.stringify(this.report());
     if (text === this.#told) return;
     this.#told = text;
+    const { log } = this.#ports;
+    if (log.isDebug === true) log.debug({ ...this.ids, released: this.#released }, `is ${this.#state}`);
     this.#host.changed(this);
   }
 

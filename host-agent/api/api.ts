@@ -3,10 +3,13 @@
  * `periodic-tasks.ts` runs what an agent does at intervals.
  */
 import { isId } from '../../src/core/cell/ids.ts';
+import { readTraceparent } from '../../src/core/trace/trace.ts';
 import { isClaimName } from '../../src/core/cell/volume.ts';
 import type { Right } from '../../src/core/access/access.ts';
+import type { AllocationReport } from '../../src/core/host/report.ts';
 import type { DelegatedAct } from '../../src/core/access/delegation.ts';
 import type { ChannelRoute, Route, RouteReply, RouteRequest } from '../../src/ports/http.ts';
+import type { Metrics } from '../../src/ports/telemetry.ts';
 import type { StartRequest, StopRequest } from '../../src/wire/api/host-api.ts';
 import { LOG_OFFSET_HEADER, LOG_STREAMS } from '../../src/wire/api/host-api.ts';
 import { execRequest, signalRequest } from '../../src/wire/api/exec-api.ts';
@@ -42,7 +45,7 @@ export interface HostRoutesOptions {
   readonly ownStartMs?: number;
   /** Absent: whoever has the right to relay may relay anything. */
   readonly delegations?: DelegationChecks;
-  metricsText(): Promise<string>;
+  readonly metrics: Pick<Metrics, 'render'>;
 }
 
 type Handler = (served: Served, request: RouteRequest) => Promise<RouteReply>;
@@ -122,11 +125,7 @@ function processRoutes(options: HostRoutesOptions): readonly Route[] {
       method: 'GET',
       path: '/metrics',
       right: 'metrics',
-      handle: async () => ({
-        status: 200,
-        body: await options.metricsText(),
-        contentType: 'text/plain; version=0.0.4',
-      }),
+      handle: async ({ headers }) => ({ status: 200, ...(await options.metrics.render(headers['accept'])) }),
     },
   ];
 }
@@ -148,12 +147,32 @@ function idOf(request: RouteRequest): string {
   return id;
 }
 
-async function start({ agent }: Served, request: RouteRequest): Promise<RouteReply> {
+async function start({ agent, ports }: Served, request: RouteRequest): Promise<RouteReply> {
   const order: StartRequest = readBody(startRequest, request.body);
   if (order.allocation.id !== idOf(request))
     throw refusal('bad-request', 'the address and the body name different allocations');
   checkStarts(request.peer, order.allocation);
-  return ok({ report: await agent.start(order) });
+  const traceparent = readTraceparent(request.headers['traceparent']);
+  return ok({ report: await traced({ agent, ports }, order, traceparent) });
+}
+
+/** An order that is taken, or refused, is a span of the job's trace, to which all that follows of it here belongs. */
+async function traced(
+  { agent, ports: { tracer } }: Pick<Served, 'agent' | 'ports'>,
+  order: StartRequest,
+  traceparent: string | undefined,
+): Promise<AllocationReport> {
+  const span = tracer?.begin('accept', traceparent) ?? null;
+  const { namespace, job, id, host } = order.allocation;
+  const facts = { job: `${namespace}/${job}`, allocation: id, host };
+  try {
+    const report = await agent.start(order, span?.traceparent ?? traceparent);
+    span?.end(facts);
+    return report;
+  } catch (error) {
+    span?.end(facts, error instanceof ProblemError ? error.problem.code : String(error));
+    throw error;
+  }
 }
 
 /** Data of a volume, for good: who asks has seen to it that nothing is placed with it any more. */

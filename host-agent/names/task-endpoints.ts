@@ -3,6 +3,7 @@ import type { Task, UsedName } from '../../src/core/cell/job.ts';
 import { renderTemplate } from '../../src/core/names/template.ts';
 import { DiskError } from '../../src/ports/disk.ts';
 import { workFolder } from '../../src/wire/host-files/host-files.ts';
+import { logIds } from '../../src/core/trace/trace.ts';
 import type { AgentPorts, SignalSender } from '../ports.ts';
 
 /** A start waits so long for what nobody has told yet, and then goes on without: no control process holds up a task. */
@@ -102,10 +103,7 @@ export class TaskEndpoints {
       if (attempt === null) return;
       this.#inTurn(() => this.#writeAll(attempt)).catch((error: unknown) => {
         const { log } = this.#deps.ports;
-        log.warn(
-          { allocation: this.#deps.allocation.id, error },
-          'endpoints cannot be written, and are again',
-        );
+        log.warn({ ...logIds(this.#deps.allocation), error }, 'endpoints cannot be written, and are again');
         if (error instanceof DiskError) this.#plan(AGAIN_MS);
       });
     });

@@ -24,6 +24,8 @@ import { DiskError } from '../../src/ports/disk.ts';
 import type { StartRequest } from '../../src/wire/api/host-api.ts';
 import { FINAL_REFUSALS } from '../../src/wire/api/host-api.ts';
 import type { AllocationSpec } from '../../src/wire/host-files/host-files.ts';
+import { logIds } from '../../src/core/trace/trace.ts';
+import type { LogFields } from '../../src/ports/telemetry.ts';
 import { specFile } from '../../src/wire/host-files/host-files.ts';
 import type { Problem } from '../../src/wire/api/problem.ts';
 import { ProblemError } from '../../src/wire/api/problem.ts';
@@ -43,6 +45,7 @@ import { RESERVE_BYTES } from '../state/state-disk.ts';
 export async function startAllocation(
   context: AgentContext,
   request: StartRequest,
+  traceparent?: string,
 ): Promise<AllocationReport> {
   const requestDigest = context.admission.digestOf(request);
   const known = context.table.get(request.allocation.id);
@@ -51,11 +54,17 @@ export async function startAllocation(
     throw refusal('bad-request', 'another start was ordered under this id');
   }
   try {
-    return await startUnknown(context, request, requestDigest);
+    return await startUnknown(context, { request, requestDigest, traceparent });
   } catch (error) {
     if (!(error instanceof ProblemError)) throw error;
     const { code } = error.problem;
     context.ports.metrics.count('moorage_host_orders_refused_total', { code });
+    const { log } = context.ports;
+    if (log.isDebug === true)
+      log.debug(
+        { ...idsOf({ request, traceparent }), code, detail: error.problem.detail },
+        'an order is refused',
+      );
     if (FINAL_REFUSALS.has(code)) await fence(context, request.allocation.id, error.problem);
     throw error;
   }
@@ -77,11 +86,18 @@ async function fence({ journal, orphans }: AgentContext, id: string, problem: Pr
   if (code !== 'epoch-old') await orphans.clear(id);
 }
 
-async function startUnknown(
-  context: AgentContext,
-  request: StartRequest,
-  requestDigest: string,
-): Promise<AllocationReport> {
+interface Order {
+  readonly request: StartRequest;
+  readonly requestDigest: string;
+  readonly traceparent: string | undefined;
+}
+
+function idsOf({ request, traceparent }: Pick<Order, 'request' | 'traceparent'>): LogFields {
+  return { ...logIds(request.allocation, traceparent) };
+}
+
+async function startUnknown(context: AgentContext, order: Order): Promise<AllocationReport> {
+  const { request, requestDigest } = order;
   const { admission, table, settings } = context;
   const permit = await admission.check(request, requestDigest);
   await checkEpoch(context, request.allocation.epoch);
@@ -97,7 +113,7 @@ async function startUnknown(
       { short },
     );
   const lent = await lease(context, request);
-  return begin(context, await accept(context, request, requestDigest, permit, lent));
+  return begin(context, await accept(context, order, permit, lent));
 }
 
 /** The ledger knows the ports of all that could be read; the leases also those of what could not. @returns what it was lent */
@@ -152,8 +168,7 @@ async function checkMachine(context: AgentContext, request: StartRequest): Promi
 /** From here on the order is ours: it is answered when it is durable, and not before. */
 async function accept(
   context: AgentContext,
-  request: StartRequest,
-  requestDigest: string,
+  { request, requestDigest, traceparent }: Order,
   permit: Permit | null,
   lent: Lent,
 ): Promise<AllocationSpec> {
@@ -169,6 +184,7 @@ async function accept(
     acceptedAtMs: journal.nowMs(),
     ...lent,
     ...(request.sealed === undefined ? {} : { sealed: request.sealed }),
+    ...(traceparent === undefined ? {} : { traceparent }),
   };
   try {
     const recorded = await Promise.allSettled([

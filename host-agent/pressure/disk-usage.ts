@@ -61,11 +61,11 @@ export class DiskWatch {
     const [used, asked] = [Math.ceil(usedBytes / MIB), run.allocation.resources.diskMib];
     const cause = `out of disk: its folder holds ${formatMib(used)}, and ${formatMib(asked)} were asked for`;
     metrics.count('moorage_host_disk_kills_total');
-    log.warn({ allocation: run.id, cause }, 'ended for what it has on disk');
+    log.warn({ ...run.ids, cause }, 'ended for what it has on disk');
     const reason = { why: 'disk' as const, cause, commandId: '', atMs: Math.round(clock.nowMs()) };
     await run
       .kill(reason)
       // It is ended all the same, and recorded later.
-      .catch((error: unknown) => log.warn({ error }, 'a stop reason is not recorded yet'));
+      .catch((error: unknown) => log.warn({ ...run.ids, error }, 'a stop reason is not recorded yet'));
   }
 }

@@ -86,12 +86,12 @@ export class MemoryGuard {
       `this one ${mib(use.usedBytes)} MiB with ${mib(use.requestedBytes)} MiB asked for${stalled}`;
     this.#victim = { run, untilMs: clock.monotonicMs() + VICTIM_MS };
     metrics.count('moorage_host_memory_kills_total');
-    log.warn({ allocation: run.id, cause }, 'ended to keep the others');
+    log.warn({ ...run.ids, cause }, 'ended to keep the others');
     const atMs = Math.round(clock.nowMs());
     await run
       .kill({ why: 'memory-pressure', cause, commandId: '', atMs })
       // It is ended all the same, and recorded later.
-      .catch((error: unknown) => log.warn({ error }, 'a stop reason is not recorded yet'));
+      .catch((error: unknown) => log.warn({ ...run.ids, error }, 'a stop reason is not recorded yet'));
   }
 
   async #useOf(run: AllocationRun): Promise<MemoryUse> {

@@ -5,6 +5,7 @@ import { DiskError } from '../../src/ports/disk.ts';
 import { ProbeError } from '../../src/ports/probes.ts';
 import { ProcessError } from '../../src/ports/process.ts';
 import { sleep } from '../../src/runtime/wait/wait.ts';
+import { logIds } from '../../src/core/trace/trace.ts';
 import type { HealthRecord } from '../../src/wire/host-files/attempt-files.ts';
 import { ATTEMPT_FILES, healthFile } from '../../src/wire/host-files/attempt-files.ts';
 import type { TaskPorts } from '../drivers/drivers.ts';
@@ -140,7 +141,7 @@ export class TaskChecks {
       // A fault of this host says nothing of the task.
       const isFault = FAULTS.some((fault) => error instanceof fault);
       if (!isFault) throw error;
-      log.warn({ attempt: this.#checked.attempt, check: name, error }, 'a health check cannot be made');
+      log.warn({ ...logIds(this.#checked.allocation), check: name, error }, 'a health check cannot be made');
       return null;
     }
   }
@@ -169,12 +170,12 @@ export class TaskChecks {
   /** For the next agent. */
   async #keep(checks: HealthRecord['checks']): Promise<void> {
     const { disk, log } = this.#ports;
-    const { attempt } = this.#checked;
+    const { attempt, allocation } = this.#checked;
     try {
       await disk.replace(`${attemptFolder(attempt)}/${ATTEMPT_FILES.health}`, healthFile.encode({ checks }));
     } catch (error) {
       if (!(error instanceof DiskError)) throw error;
-      log.warn({ attempt, error }, 'what health checks found is not kept');
+      log.warn({ ...logIds(allocation), error }, 'what health checks found is not kept');
     }
   }
 }

@@ -10,7 +10,7 @@ export function healthRoutes(state: MonitorState): Route[] {
   return [
     { method: 'GET', path: '/livez', right: 'health', handle: async () => text(200, 'ok\n') },
     { method: 'GET', path: '/readyz', right: 'health', handle: (request) => ready(state, request) },
-    { method: 'GET', path: '/metrics', right: 'metrics', handle: () => metrics(state) },
+    { method: 'GET', path: '/metrics', right: 'metrics', handle: (request) => metrics(state, request) },
     {
       method: 'GET',
       path: '/v1/metrics/targets',
@@ -57,7 +57,7 @@ async function storeAnswers(state: MonitorState, caller: AbortSignal): Promise<b
   }
 }
 
-async function metrics(state: MonitorState): Promise<RouteReply> {
+async function metrics(state: MonitorState, request: RouteRequest): Promise<RouteReply> {
   const { metrics: all, copy, follower, relay, events } = state;
   all.gauge('moorage_monitor_hosts', copy.hosts.size);
   const alive = [...copy.hosts.rows()].filter(([id]) => copy.alive.get(id) !== undefined).length;
@@ -67,7 +67,7 @@ async function metrics(state: MonitorState): Promise<RouteReply> {
   all.gauge('moorage_monitor_view_complete', follower.view.complete ? 1 : 0);
   all.gauge('moorage_monitor_readers', relay.readers, { stream: 'reports' });
   all.gauge('moorage_monitor_readers', events.readers, { stream: 'events' });
-  return { ...text(200, await all.render()), contentType: 'text/plain; version=0.0.4; charset=utf-8' };
+  return { status: 200, ...(await all.render(request.headers['accept'])) };
 }
 
 function text(status: number, body: string): RouteReply {

@@ -1,5 +1,7 @@
 import { sees } from '../../src/core/access/access.ts';
+import { jobKeyOf } from '../../src/core/cell/ids.ts';
 import type { Job } from '../../src/core/cell/job.ts';
+import { logIds } from '../../src/core/trace/trace.ts';
 import type { Route, RouteReply, RouteRequest } from '../../src/ports/http.ts';
 import type { JobProblem } from '../../src/wire/job-file/job-file.ts';
 import { JobReader, parseJobObject, parseRunObject } from '../../src/wire/job-file/job-file.ts';
@@ -9,6 +11,8 @@ import type { AllocationStatus, BulkResult } from '../../src/wire/api/monitor-ap
 import { BULK_BYTES_MAX, BULK_JOBS_MAX } from '../../src/wire/api/monitor-api.ts';
 import type { MonitorState } from './monitor-state.ts';
 import { withDeadline } from '../../src/runtime/wait/wait.ts';
+import { REQUEST_ID_HEADER } from '../../src/wire/access/audit-api.ts';
+import { tracedSubmit } from '../jobs/traced-submit.ts';
 import { cellUsage } from '../jobs/usage.ts';
 import { noSuchJob, refuse } from '../refusals.ts';
 import { problemOfPart } from './problems.ts';
@@ -87,11 +91,13 @@ export function jobRoutes(state: MonitorState): Route[] {
 async function submit(state: MonitorState, request: RouteRequest): Promise<RouteReply> {
   const job = { ...readJob(request.body), oneOff: false };
   checkSubmits(request.peer, job.namespace);
-  const traceparent = request.headers['traceparent'];
-  const { answer, revision } = await state.writes.submit(job, {
-    ifMatch: versionIn(request),
-    ...(traceparent === undefined ? {} : { traceparent }),
-  });
+  const ifMatch = versionIn(request);
+  const { answer, revision } = await tracedSubmit(
+    state,
+    request,
+    (traceparent) => state.writes.submit(job, { ifMatch, traceparent }),
+    (written) => ({ job: jobKeyOf(job.namespace, job.name), version: written.answer.version }),
+  );
   return {
     status: answer.changed ? 201 : 200,
     headers: { etag: `"${String(answer.version)}"`, ...revisionHeader(revision) },
@@ -121,7 +127,12 @@ async function submitMany(
       results[place] = { problem: problemOfPart(error) };
     }
   }
-  const submitted = await state.bulk.submit(jobs, request.headers['traceparent']);
+  const submitted = await tracedSubmit(
+    state,
+    request,
+    (traceparent) => state.bulk.submit(jobs, traceparent),
+    () => ({ jobs: jobs.length }),
+  );
   let last = state.copy.changedAt;
   for (const [i, one] of submitted.entries()) {
     if ('answer' in one) last = Math.max(last, one.revision);
@@ -138,8 +149,14 @@ async function run(state: MonitorState, request: RouteRequest): Promise<RouteRep
     });
   const reading = parseRunObject(request.body);
   if (!reading.ok) throw badJob(reading.problems, RUN_HINT);
-  checkSubmits(request.peer, reading.job.namespace);
-  const { answer, revision } = await state.runs.create(reading.job, key, request.headers['traceparent']);
+  const { job } = reading;
+  checkSubmits(request.peer, job.namespace);
+  const { answer, revision } = await tracedSubmit(
+    state,
+    request,
+    (traceparent) => state.runs.create(job, key, traceparent),
+    (written) => ({ job: jobKeyOf(job.namespace, written.answer.job), version: 1 }),
+  );
   return { status: answer.created ? 201 : 200, headers: revisionHeader(revision), body: answer };
 }
 
@@ -244,12 +261,16 @@ async function changed(
 async function exit(state: MonitorState, request: RouteRequest): Promise<RouteReply> {
   const waitMs = countIn(request, 'waitMs', 0, WAIT_MS_MAX);
   const jobKey = await findJob(state, request);
+  const askedMs = state.clock.nowMs();
   const deadline = withDeadline(state.clock, waitMs, request.signal);
   try {
     for (;;) {
       const change = state.jobChanges.next(jobKey, deadline.signal);
       const found = state.statuses.exit(jobKey);
-      if (found !== null) return { status: 200, body: found };
+      if (found !== null) {
+        traceExit(state, request, { jobKey, state: found.state, askedMs });
+        return { status: 200, body: found };
+      }
       if (state.copy.jobs.get(jobKey) === undefined) throw noSuchJob(jobKey);
       if (waitMs === 0 || deadline.signal.aborted) return { status: 204 };
       await change;
@@ -257,6 +278,19 @@ async function exit(state: MonitorState, request: RouteRequest): Promise<RouteRe
   } finally {
     deadline.done();
   }
+}
+
+function traceExit(
+  { copy, tracer, log }: MonitorState,
+  { headers }: RouteRequest,
+  exit: { readonly jobKey: string; readonly state: string; readonly askedMs: number },
+): void {
+  const traceparent = copy.jobs.get(exit.jobKey)?.value.traceparent;
+  const facts = { job: exit.jobKey, state: exit.state, request: headers[REQUEST_ID_HEADER] };
+  tracer?.begin('exit', traceparent, exit.askedMs)?.end(facts);
+  if (log.isDebug !== true) return;
+  const [namespace = '', job = ''] = exit.jobKey.split('/');
+  log.debug({ ...facts, ...logIds({ namespace, job }, traceparent) }, 'its exit is told');
 }
 
 function allocations(state: MonitorState, request: RouteRequest): RouteReply {

@@ -6,6 +6,7 @@ import {
   readUndoRequest,
 } from '../../src/wire/api/monitor-requests.ts';
 import type { Written } from '../jobs/job-writes.ts';
+import { tracedSubmit } from '../jobs/traced-submit.ts';
 import { refuse } from '../refusals.ts';
 import type { MonitorState } from './monitor-state.ts';
 import { caughtUp, findJob, revisionHeader } from './requests.ts';
@@ -26,15 +27,18 @@ export function rolloutRoutes(state: MonitorState): Route[] {
       path: `${path}/scale`,
       right: 'submit',
       handle: (request) =>
-        renew(state, request, (namespace, job) => {
-          return state.writes.scale(namespace, job, readScaleRequest(request.body));
+        renew(state, request, (namespace, job, traceparent) => {
+          return state.writes.scale(namespace, job, readScaleRequest(request.body), traceparent);
         }),
     },
     {
       method: 'POST',
       path: `${path}/restart`,
       right: 'submit',
-      handle: (request) => renew(state, request, (namespace, job) => state.writes.restart(namespace, job)),
+      handle: (request) =>
+        renew(state, request, (namespace, job, traceparent) =>
+          state.writes.restart(namespace, job, traceparent),
+        ),
     },
     {
       method: 'GET',
@@ -63,7 +67,7 @@ async function steer(state: MonitorState, request: RouteRequest): Promise<RouteR
 }
 
 function undo(state: MonitorState, request: RouteRequest): Promise<RouteReply> {
-  return renew(state, request, async (namespace, job) => {
+  return renew(state, request, async (namespace, job, traceparent) => {
     const { version } = readUndoRequest(request.body);
     const jobKey = await findJob(state, request);
     const to = version ?? state.versions.before(jobKey);
@@ -71,17 +75,23 @@ function undo(state: MonitorState, request: RouteRequest): Promise<RouteReply> {
       throw refuse(409, 'no-such-version', `${job} has no earlier version`, {
         hint: `moorage history ${job}`,
       });
-    return state.writes.restore(namespace, job, { to, from: null });
+    return state.writes.restore(namespace, job, { to, from: null }, traceparent);
   });
 }
 
 async function renew(
   state: MonitorState,
   request: RouteRequest,
-  write: (namespace: string, job: string) => Promise<Written<SubmitAnswer>>,
+  write: (namespace: string, job: string, traceparent: string | undefined) => Promise<Written<SubmitAnswer>>,
 ): Promise<RouteReply> {
-  const { namespace, name } = namesOf(await findJob(state, request));
-  const { answer, revision } = await write(namespace, name);
+  const jobKey = await findJob(state, request);
+  const { namespace, name } = namesOf(jobKey);
+  const { answer, revision } = await tracedSubmit(
+    state,
+    request,
+    (traceparent) => write(namespace, name, traceparent),
+    (written) => ({ job: jobKey, version: written.answer.version }),
+  );
   return { status: answer.changed ? 201 : 200, headers: revisionHeader(revision), body: answer };
 }
 

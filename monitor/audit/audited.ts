@@ -23,10 +23,22 @@ export function audited(state: AuditedState, route: Route): Route {
   const act = actOf(route.method, route.path);
   const handle = async (request: RouteRequest): Promise<RouteReply> => {
     const { record, requestId } = await begun(state, request, act(request, state), route.right === 'enter');
-    const reply = await done(state, record, () => route.handle(request));
+    // What it does, and logs, has the same id.
+    const reply = await done(state, record, () => route.handle(named(request, requestId)));
     return { ...reply, headers: { [REQUEST_ID_HEADER]: requestId, ...reply.headers } };
   };
   return { ...route, handle };
+}
+
+function named(request: RouteRequest, requestId: string): RouteRequest {
+  const { params, query, headers, body, peer } = request;
+  return {
+    ...{ params, query, headers: { ...headers, [REQUEST_ID_HEADER]: requestId }, body, peer },
+    // As it is: making one costs, and most routes never ask for it.
+    get signal() {
+      return request.signal;
+    },
+  };
 }
 
 export function auditedChannel(state: AuditedState, route: ChannelRoute): ChannelRoute {

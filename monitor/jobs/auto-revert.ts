@@ -38,7 +38,7 @@ export class AutoRevert {
       try {
         await this.#revert(jobKey, row.value.version, row.value.reason);
       } catch (error) {
-        log.debug({ jobKey, error }, 'a failed update is not undone yet; it is tried again');
+        log.debug({ job: jobKey, error }, 'a failed update is not undone yet; it is tried again');
       }
     }
   }
@@ -59,6 +59,6 @@ export class AutoRevert {
       throw error;
     }
     metrics.count('moorage_monitor_reverts_total');
-    log.warn({ jobKey, version, to, reason }, 'an update failed and is undone');
+    log.warn({ job: jobKey, version, to, reason }, 'an update failed and is undone');
   }
 }

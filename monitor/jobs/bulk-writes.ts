@@ -9,7 +9,7 @@ import type { Written } from './job-writes.ts';
 
 export interface BulkWritesDeps extends Pick<RolePorts, 'store' | 'keys' | 'clock'> {
   /** Submits a single job with all checks: for names that are taken. */
-  submit(job: Job): Promise<Written<SubmitAnswer>>;
+  submit(job: Job, traceparent: string | undefined): Promise<Written<SubmitAnswer>>;
 }
 
 /** How one job of many ended: what a submission of its own would have returned or thrown. */
@@ -50,7 +50,7 @@ export class BulkWrites {
     const lane = async (): Promise<void> => {
       for (let next = chunks.next(); next.done !== true; next = chunks.next())
         for (const item of await this.#create(next.value, results))
-          results[item.at] = await this.#submitOne(item.listed.job);
+          results[item.at] = await this.#submitOne(item.listed.job, traceparent);
     };
     await Promise.all(Array.from({ length: IN_FLIGHT_MAX }, lane));
     return results.map((result) => result ?? { error: new Error('a job was left out') });
@@ -143,9 +143,9 @@ export class BulkWrites {
     return allAt(there, snapshot.revision);
   }
 
-  async #submitOne(job: Job): Promise<Submitted> {
+  async #submitOne(job: Job, traceparent: string | undefined): Promise<Submitted> {
     try {
-      return await this.#deps.submit(job);
+      return await this.#deps.submit(job, traceparent);
     } catch (error) {
       return { error };
     }

@@ -27,7 +27,7 @@ export interface Written<T> {
 export interface SubmitOptions {
   /** The version that must be there; 0: none; null: any. */
   readonly ifMatch: number | null;
-  readonly traceparent?: string;
+  readonly traceparent: string | undefined;
 }
 
 interface RenewOptions extends SubmitOptions {
@@ -56,8 +56,13 @@ export class JobWrites {
    * Another number of allocations for one group. What its user said about an update under way still holds.
    * @throws ProblemError 404, 400 without such a group
    */
-  scale(namespace: string, name: string, { group, count }: ScaleRequest): Promise<Written<SubmitAnswer>> {
-    return this.#renew({ namespace, name }, { ifMatch: null, keepsRollout: true }, (known) => {
+  scale(
+    namespace: string,
+    name: string,
+    { group, count }: ScaleRequest,
+    traceparent?: string,
+  ): Promise<Written<SubmitAnswer>> {
+    return this.#renew({ namespace, name }, { ifMatch: null, keepsRollout: true, traceparent }, (known) => {
       const { job } = known?.record ?? absent(namespace, name);
       const chosen = groupToScale(job, group);
       return { ...job, groups: { ...job.groups, [chosen.name]: { ...chosen, count } } };
@@ -65,9 +70,9 @@ export class JobWrites {
   }
 
   /** All that runs is replaced in turn by the same again. @throws ProblemError 404 */
-  restart(namespace: string, name: string): Promise<Written<SubmitAnswer>> {
+  restart(namespace: string, name: string, traceparent?: string): Promise<Written<SubmitAnswer>> {
     const restartedAtMs = this.#deps.clock.nowMs();
-    return this.#renew({ namespace, name }, { ifMatch: null, isKnown: true }, (known) => {
+    return this.#renew({ namespace, name }, { ifMatch: null, isKnown: true, traceparent }, (known) => {
       const { job } = known?.record ?? absent(namespace, name);
       if (job.type === 'batch')
         throw refuse(409, 'not-a-service', `${name} is a batch job: it runs once`, {
@@ -86,13 +91,15 @@ export class JobWrites {
     namespace: string,
     name: string,
     { to, from }: { readonly to: number; readonly from: number | null },
+    traceparent?: string,
   ): Promise<Written<SubmitAnswer>> {
     const then = await this.#read(this.#deps.keys.version(namespace, name, to));
     if (then === null)
       throw refuse(404, 'no-such-version', `version ${String(to)} of ${name} is not kept`, {
         hint: `moorage history ${name}`,
       });
-    return this.#renew({ namespace, name }, { ifMatch: from, restores: to, isKnown: true }, (known) => {
+    const options = { ifMatch: from, restores: to, isKnown: true, traceparent };
+    return this.#renew({ namespace, name }, options, (known) => {
       if (known === null) return absent(namespace, name);
       return sinceRestart(then.record.job, known);
     });

@@ -3,6 +3,7 @@
  *
  * - `jobs.ts`: a job's status and how it ended, from the store and the reports
  * - `job-writes.ts`: submits and stops one job; `bulk-writes.ts`: submits many
+ * - `traced-submit.ts`: where the trace of a job begins
  * - `job-changes.ts`: wakes requests that wait for a change of a job
  * - `versions.ts`: the versions of a job; `auto-revert.ts`: undoes an update that failed
  * - `why.ts`: asks the owner why a job waits

@@ -79,7 +79,7 @@ export class Reaper {
       try {
         await this.#reap(jobKey, endedMs);
       } catch (error) {
-        this.#deps.log.debug({ jobKey, error }, 'reaping failed; it is tried again');
+        this.#deps.log.debug({ job: jobKey, error }, 'reaping failed; it is tried again');
       }
     }
     await this.#returned.sweep();

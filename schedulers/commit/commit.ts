@@ -29,6 +29,7 @@ import type {
   Atomicity,
   ConflictReason,
   Eviction,
+  PartOutcome,
   PlanOutcome,
   Release,
 } from '../../src/core/commit/plan.ts';
@@ -41,7 +42,7 @@ import type { DecidedPlan } from '../state/decided-plan.ts';
 import { backOffGroup } from '../state/group-backoff.ts';
 import type { Entry, OwnedJob } from '../state/owned-job.ts';
 import type { Term } from '../state/state.ts';
-import { isCurrent, RELOAD_DELAY_MS } from '../state/state.ts';
+import { idsOf, isCurrent, RELOAD_DELAY_MS } from '../state/state.ts';
 import type { Tickets } from './tickets.ts';
 
 /** Lost commits in a row before a group backs off (I11): after eight, other schedulers are faster at these hosts. */
@@ -89,8 +90,7 @@ export class CommitPipeline {
     const { entries, atomicity, evictions = [], releases = [] } = plan;
     this.#underWay += entries.length;
     try {
-      const { enforcement } = this.#term.options;
-      const answers = enforcement ? await this.#parts.tickets.forPlan(job, entries, atomicity) : null;
+      const answers = this.#term.options.enforcement ? await this.#askTickets(job, plan) : null;
       const ready = answers === null ? entries : this.#withTickets(job, entries, answers, atomicity);
       const answered = answers?.every((answer) => !('unanswered' in answer)) ?? true;
       if (ready.length === 0) return answered;
@@ -111,6 +111,18 @@ export class CommitPipeline {
       if (!job.dropped && !(isPlain && isAtRest(job, entries))) this.#term.enqueue(job);
       this.#parts.onPlanEnded();
     }
+  }
+
+  async #askTickets(job: OwnedJob, plan: DecidedPlan): Promise<readonly TicketOutcome[]> {
+    const { entries, atomicity, traceparent = job.record.traceparent } = plan;
+    const span = this.#term.world.tracer?.begin('ticket', traceparent) ?? null;
+    const of = span?.traceparent ?? traceparent;
+    const answers = await this.#parts.tickets.forPlan(job, entries, atomicity, of);
+    span?.end({
+      ...{ job: job.key, placements: entries.length },
+      refused: answers.filter((answer) => !('ticket' in answer)).length,
+    });
+    return answers;
   }
 
   #withTickets(
@@ -164,10 +176,12 @@ export class CommitPipeline {
   /** @returns false: the store did not answer */
   async #commit(job: OwnedJob, plan: DecidedPlan, entries: readonly Entry[]): Promise<boolean> {
     const { options, stats, world } = this.#term;
-    const { id, atomicity, evictions = [], releases = [] } = plan;
+    const { id, atomicity, evictions = [], releases = [], traceparent = job.record.traceparent } = plan;
     for (const entry of entries) entry.stage = 'commit';
     this.#committing += entries.length;
     const startedMs = world.clock.monotonicMs();
+    const span = world.tracer?.begin('commit', traceparent) ?? null;
+    const traced = span === null ? null : { traceparent: span.traceparent };
     const byIntent =
       atomicity === 'all-or-nothing' && !fitsOneTransaction(options, world.store.limits, entries, evictions);
     let outcome: PlanOutcome | null;
@@ -175,16 +189,18 @@ export class CommitPipeline {
       const places = entries.map((entry) => entry.allocation);
       outcome = byIntent
         ? await this.#commitByIntent(job, id, entries, evictions)
-        : await this.#term.commit({ id, atomicity, places, evictions, releases });
+        : await this.#term.commit({ id, atomicity, places, evictions, releases, ...traced });
     } catch (error) {
       // Whatever was applied stands in the store under the ids chosen before: the job is read again.
-      world.log.warn({ job: job.key, error }, 'a commit failed');
+      world.log.warn({ ...idsOf(job), plan: id, error }, 'a commit failed');
+      span?.end({ job: job.key, plan: id }, errorText(error));
       this.#term.reload(job, RELOAD_DELAY_MS);
       for (const entry of entries) this.#undo(job, entry);
       return false;
     } finally {
       this.#committing -= entries.length;
     }
+    span?.end({ job: job.key, plan: id, ...countsOf(entries, outcome) });
     if (outcome === null) return true;
     stats.addCommit(world.clock.monotonicMs() - startedMs);
     if (!byIntent) this.#markVictims(evictions, outcome);
@@ -312,6 +328,20 @@ export class CommitPipeline {
     this.#term.capacityFreed(host, shared);
     this.#term.dropEntry(job, entry);
   }
+}
+
+/** How the plan's allocations ended, for its span. @param outcome null: nothing of it stands */
+function countsOf(
+  entries: readonly Entry[],
+  outcome: PlanOutcome | null,
+): Record<PartOutcome['kind'], number> {
+  const counts = { committed: 0, rebased: 0, conflicted: 0 };
+  for (const { allocation } of entries) counts[outcome?.get(allocation.id)?.kind ?? 'conflicted'] += 1;
+  return counts;
+}
+
+function errorText(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }
 
 /**

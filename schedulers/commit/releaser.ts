@@ -7,7 +7,7 @@ import { Batches } from '../state/batches.ts';
 import type { Entry, OwnedJob } from '../state/owned-job.ts';
 import { writeAsOwner } from '../state/owner-write.ts';
 import type { Term } from '../state/state.ts';
-import { isCurrent, newId, RELOAD_DELAY_MS } from '../state/state.ts';
+import { idsOf, isCurrent, newId, RELOAD_DELAY_MS } from '../state/state.ts';
 
 /** Releases in one plan: two or three writes each, so a few of the store's smallest transactions. */
 const RELEASES_MAX = 128;
@@ -69,6 +69,7 @@ export class Releaser {
     const current = batch.filter(({ job, entry }) => isCurrent(this.#term, job, entry));
     if (current.length === 0) return;
     const { world } = this.#term;
+    const startedMs = world.clock.nowMs();
     try {
       const outcome = await this.#term.commit({
         id: newId(world),
@@ -81,7 +82,10 @@ export class Releaser {
           outcome: final,
         })),
       });
-      for (const waiting of current) this.#committed(waiting, outcome.get(waiting.entry.allocation.id));
+      for (const waiting of current) {
+        this.#trace(waiting, startedMs);
+        this.#committed(waiting, outcome.get(waiting.entry.allocation.id));
+      }
     } catch (error) {
       world.log.warn({ error }, 'a release failed');
       for (const { job, entry } of current) {
@@ -89,6 +93,12 @@ export class Releaser {
         this.#term.reload(job, RELOAD_DELAY_MS);
       }
     }
+  }
+
+  #trace({ job, entry, outcome }: Waiting, startedMs: number): void {
+    const span = this.#term.world.tracer?.begin('release', job.record.traceparent, startedMs);
+    const { id, host } = entry.allocation;
+    span?.end({ job: job.key, allocation: id, host, state: outcome?.state });
   }
 
   #committed({ job, entry, outcome }: Waiting, part: PartOutcome | undefined): void {
@@ -143,7 +153,7 @@ export class Releaser {
         void this.#remove(outcome.host, outcome.allocation);
       }
     } catch (error) {
-      world.log.debug({ job: job.key, error }, 'surplus outcomes stay for now');
+      world.log.debug({ ...idsOf(job), error }, 'surplus outcomes stay for now');
     }
   }
 

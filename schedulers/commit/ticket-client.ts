@@ -13,6 +13,7 @@ const ARBITERS_MAX = 3;
 
 interface Waiting {
   readonly unit: readonly StartTerms[];
+  readonly traceparent: string | undefined;
   readonly answer: (answers: readonly TicketOutcome[]) => void;
 }
 
@@ -42,11 +43,12 @@ export class TicketClient {
 
   /**
    * @param unit all of it is granted or none; a unit larger than a request goes in parts
+   * @param traceparent of the trace that it belongs to
    * @returns one outcome for each, in their order
    */
-  ask(unit: readonly StartTerms[]): Promise<readonly TicketOutcome[]> {
+  ask(unit: readonly StartTerms[], traceparent?: string): Promise<readonly TicketOutcome[]> {
     return new Promise((answer) => {
-      this.#waiting.push({ unit, answer });
+      this.#waiting.push({ unit, traceparent, answer });
       this.#requests.schedule();
     });
   }
@@ -78,7 +80,8 @@ export class TicketClient {
 
   async #request(batch: readonly Waiting[]): Promise<void> {
     const units = batch.map(({ unit }) => unit);
-    const answers = await this.#client.tickets(this.#addresses(), this.#scheduler, units);
+    const traces = batch.map(({ traceparent }) => traceparent);
+    const answers = await this.#client.tickets(this.#addresses(), this.#scheduler, units, traces);
     for (const [i, { answer }] of batch.entries()) answer(answers[i] ?? []);
   }
 

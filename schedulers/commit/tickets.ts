@@ -30,33 +30,45 @@ export class Tickets {
   /**
    * @param atomicity members of an `all-or-nothing` plan get their tickets together or not at all: a part would only keep quota
    *   from other jobs
+   * @param traceparent of the trace that the plan belongs to
    * @returns one outcome for each entry, in their order
    */
   async forPlan(
     job: OwnedJob,
     entries: readonly Entry[],
     atomicity: Atomicity,
+    traceparent: string | undefined,
   ): Promise<readonly TicketOutcome[]> {
-    if (atomicity === 'all-or-nothing') return await this.#together(job, entries);
-    return (await Promise.all(entries.map((entry) => this.#together(job, [entry])))).flat();
+    if (atomicity === 'all-or-nothing') return await this.#together(job, entries, traceparent);
+    const each = entries.map((entry) => this.#together(job, [entry], traceparent));
+    return (await Promise.all(each)).flat();
   }
 
   /** Renews the entry's ticket if its start needs one. @returns what keeps it from having one; null: nothing */
-  async forStart(entry: Entry, host: Host, digest: string): Promise<'refused' | 'unanswered' | null> {
+  async forStart(
+    entry: Entry,
+    host: Host,
+    digest: string,
+    traceparent: string | undefined,
+  ): Promise<'refused' | 'unanswered' | null> {
     const { options, world } = this.#term;
     if (!options.enforcement) return null;
     if (entry.ticket !== null && entry.ticket.expiresMs - world.clock.nowMs() > TICKET_MARGIN_MS) return null;
     const terms = startTermsOf(orderedBy(options.id, entry.allocation), host, digest);
-    const [answer] = await this.#client.ask([terms]);
+    const [answer] = await this.#client.ask([terms], traceparent);
     if (answer === undefined || 'unanswered' in answer) return 'unanswered';
     if ('refusal' in answer) return 'refused';
     entry.ticket = { text: answer.ticket, expiresMs: answer.expiresMs };
     return null;
   }
 
-  #together(job: OwnedJob, entries: readonly Entry[]): Promise<readonly TicketOutcome[]> {
+  #together(
+    job: OwnedJob,
+    entries: readonly Entry[],
+    traceparent: string | undefined,
+  ): Promise<readonly TicketOutcome[]> {
     const unit = entries.map((entry) => this.#termsOf(job, entry)).filter((terms) => terms !== null);
-    if (unit.length === entries.length) return this.#client.ask(unit);
+    if (unit.length === entries.length) return this.#client.ask(unit, traceparent);
     return Promise.resolve(
       entries.map(({ allocation: { id } }) => ({ id, unanswered: 'the host has left' })),
     );

@@ -107,7 +107,18 @@ export class DecisionLoop {
     // By time as well: a picky job that searches long and places nothing pays for its search (S3.48).
     this.#queue.charge(job.namespace, Math.max(1, decision.placed, tookMs * PLACEMENTS_PER_MS));
     this.#term.stats.busyMs += tookMs;
-    return decision;
+    return this.#traced(job, decision, tookMs);
+  }
+
+  /** A decision with plans is a span, to which the plans belong. */
+  #traced(job: OwnedJob, decision: Decision, tookMs: number): Decision {
+    const { tracer, clock } = this.#term.world;
+    if (tracer === undefined || decision.plans.length === 0) return decision;
+    const span = tracer.begin('decide', job.record.traceparent, clock.nowMs() - tookMs);
+    if (span === null) return decision;
+    span.end({ job: job.key, placements: decision.placed });
+    const { traceparent } = span;
+    return { ...decision, plans: decision.plans.map((plan) => ({ ...plan, traceparent })) };
   }
 
   /** Omega's model: a decision takes t_job + t_task for each task, and is committed at its end. */

@@ -5,7 +5,7 @@ import { rolloutCodec } from '../../src/wire/records/records.ts';
 import type { OwnedJob } from '../state/owned-job.ts';
 import { writeAsOwner } from '../state/owner-write.ts';
 import type { Term } from '../state/state.ts';
-import { RELOAD_DELAY_MS, wallMs } from '../state/state.ts';
+import { idsOf, RELOAD_DELAY_MS, wallMs } from '../state/state.ts';
 
 /**
  * Records how far the update of a job is, when that is another thing now: for people, and for monitors, which undo an update
@@ -36,7 +36,7 @@ export async function recordRollout(
     term.enqueue(job);
   } catch (error) {
     if (!(error instanceof StoreError)) throw error;
-    world.log.warn({ job: job.key, error }, 'cannot record how far an update is');
+    world.log.warn({ ...idsOf(job), error }, 'cannot record how far an update is');
     term.enqueueAfter(job, RELOAD_DELAY_MS);
   } finally {
     job.recording = false;

@@ -5,7 +5,7 @@ import { StoreError } from '../../src/ports/cell-store.ts';
 import type { OwnedJob } from '../state/owned-job.ts';
 import { createOutcomesAsOwner } from '../state/owner-write.ts';
 import type { Term } from '../state/state.ts';
-import { newId, RELOAD_DELAY_MS } from '../state/state.ts';
+import { idsOf, newId, RELOAD_DELAY_MS } from '../state/state.ts';
 
 /** Outcomes written in one transaction, under the store's floor of 128 operations. */
 const OUTCOMES_MAX = 60;
@@ -28,7 +28,7 @@ export async function endUnplaceable(
       await writeOutcomes(term, job, fills.slice(i, i + OUTCOMES_MAX), nowMs);
   } catch (error) {
     if (!(error instanceof StoreError)) throw error;
-    term.world.log.warn({ job: job.key, error }, 'cannot write that a job is unplaceable');
+    term.world.log.warn({ ...idsOf(job), error }, 'cannot write that a job is unplaceable');
     term.reload(job, RELOAD_DELAY_MS);
   } finally {
     job.failing = false;

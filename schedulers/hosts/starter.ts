@@ -13,7 +13,7 @@ import { backOffGroup } from '../state/group-backoff.ts';
 import type { CellSecrets } from '../state/cell-secrets.ts';
 import type { Entry, OwnedJob } from '../state/owned-job.ts';
 import type { Term } from '../state/state.ts';
-import { isCurrent } from '../state/state.ts';
+import { idsOf, isCurrent } from '../state/state.ts';
 import { ORDER_RETRY, orderStop, readFromHost } from './hosts.ts';
 
 /** Orders that surely never reached the host, before another host is chosen. */
@@ -97,7 +97,7 @@ export class Starter {
       const outcome = await orderStop(this.#term, target, order, () => true);
       if (outcome?.kind === 'stopping' || outcome?.kind === 'absent') return;
       if (outcome?.kind === 'refused')
-        world.log.warn({ victim, ...outcome }, 'a host refused to stop a victim');
+        world.log.warn({ allocation: victim, by, ...outcome }, 'a host refused to stop a victim');
       await sleep(world.clock, backoff.nextMs(), signal);
     }
   }
@@ -151,7 +151,9 @@ export class Starter {
     if (launch === null) return this.#giveUp(job, entry, host, attempts, 'the spec of its version is gone');
     const sealed = this.#parts.secrets.sealedFor(allocation.namespace, launch.launch.tasks);
     if (typeof sealed === 'string') return this.#giveUp(job, entry, host, attempts, sealed);
-    const missing = await this.#parts.tickets.forStart(entry, host, launch.digest);
+    const { tracer } = this.#term.world;
+    const { traceparent } = job.record;
+    const missing = await this.#parts.tickets.forStart(entry, host, launch.digest, traceparent);
     if (missing === 'refused') {
       attempts.refusedTickets += 1;
       stats.ticketsRefused += 1;
@@ -163,15 +165,21 @@ export class Starter {
     }
     entry.stage = 'start';
     const isWanted = (): boolean => this.#isWanted(job, entry);
+    const span = tracer?.begin('start', traceparent) ?? null;
     const outcome = await hostCalls.order(host.id, isWanted, (address) =>
-      hosts.start(address, {
-        commandId: `${allocation.id}-start-${String(attempts.expired)}`,
-        allocation: orderedBy(options.id, allocation),
-        launch: launch.launch,
-        ticket: entry.ticket?.text ?? null,
-        ...(sealed === null ? {} : { sealed }),
-      }),
+      hosts.start(
+        address,
+        {
+          commandId: `${allocation.id}-start-${String(attempts.expired)}`,
+          allocation: orderedBy(options.id, allocation),
+          launch: launch.launch,
+          ticket: entry.ticket?.text ?? null,
+          ...(sealed === null ? {} : { sealed }),
+        },
+        span?.traceparent ?? traceparent,
+      ),
     );
+    span?.end({ job: job.key, allocation: allocation.id, host: host.id }, failureOf(outcome));
     if (!isWanted()) return 'done';
     return outcome === undefined ? 'again' : this.#answered(job, entry, host, attempts, outcome);
   }
@@ -224,7 +232,7 @@ export class Starter {
   #refused(job: OwnedJob, entry: Entry, host: Host, why: string): Step {
     this.#term.stats.startsRefused += 1;
     this.#reject(job, entry, why);
-    this.#term.world.log.info({ job: job.key, host: host.id, why }, 'a host refused a start');
+    this.#term.world.log.info({ ...idsOf(job, entry), host: host.id, why }, 'a host refused a start');
     return 'done';
   }
 
@@ -257,13 +265,20 @@ export class Starter {
     if (outcome === undefined) return 'again';
     if (outcome.kind === 'absent') return this.#refused(job, entry, host, why);
     if (outcome.kind === 'refused') {
-      this.#term.world.log.warn({ allocation: id, ...outcome }, 'a host refused to call off a start');
+      this.#term.world.log.warn({ ...idsOf(job, entry), ...outcome }, 'a host refused to call off a start');
       // The host accepts neither order from this scheduler, and so no copy of the first one either.
       if (attempts.refusedOrder && outcome.code !== 'epoch-old') return this.#refused(job, entry, host, why);
     }
     if (outcome.kind !== 'stopping') return 'again';
     return this.#started(job, entry, outcome.report);
   }
+}
+
+/** For the span of an order; null: it did not fail. */
+function failureOf(outcome: StartOutcome | undefined): string | null {
+  if (outcome === undefined) return 'not sent';
+  if (outcome.kind === 'started') return null;
+  return outcome.kind === 'refused' ? `${outcome.code}: ${outcome.detail}` : outcome.detail;
 }
 
 /** One started member of a gang says nothing of another member that hosts refuse again and again. */

@@ -9,7 +9,7 @@ import type { Releaser } from '../commit/releaser.ts';
 import type { Entry, OwnedJob } from '../state/owned-job.ts';
 import { rewriteAsOwner } from '../state/owner-write.ts';
 import type { Term } from '../state/state.ts';
-import { isCurrent, RELOAD_DELAY_MS, wallMs } from '../state/state.ts';
+import { idsOf, isCurrent, RELOAD_DELAY_MS, wallMs } from '../state/state.ts';
 import { ORDER_RETRY, orderStop } from './hosts.ts';
 
 /** Records rewritten in one transaction: one compare is for the owner key, and the floor is 128. */
@@ -80,7 +80,7 @@ export class Stopper {
       else this.#term.reload(job, reply.outcome === 'unknown' ? RELOAD_DELAY_MS : 0);
     } catch (error) {
       if (!(error instanceof StoreError)) throw error;
-      world.log.warn({ job: job.key, error }, 'cannot mark allocations to be stopped');
+      world.log.warn({ ...idsOf(job), error }, 'cannot mark allocations to be stopped');
       this.#term.reload(job, RELOAD_DELAY_MS);
     } finally {
       for (const { entry } of marks) entry.marking = false;
@@ -146,7 +146,7 @@ export class Stopper {
         this.#releaser.release(job, entry, forgottenOutcome(allocation, 'host-forgot', wallMs(world)));
         return true;
       case 'refused':
-        world.log.warn({ allocation: id, ...outcome }, 'a host refused to stop');
+        world.log.warn({ ...idsOf(job, entry), ...outcome }, 'a host refused to stop');
         return false;
       case 'unknown':
         return false;

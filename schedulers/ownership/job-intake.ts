@@ -11,6 +11,7 @@ import type { JobTable } from '../state/job-table.ts';
 import type { OwnedJob } from '../state/owned-job.ts';
 import { Entry } from '../state/owned-job.ts';
 import type { Term } from '../state/state.ts';
+import { idsOf } from '../state/state.ts';
 import type { StoredJob } from '../state/stored-job.ts';
 import { NOTHING_STORED } from '../state/stored-job.ts';
 import type { JobLoader } from './job-loader.ts';
@@ -92,7 +93,7 @@ export class JobIntake {
       } catch (error) {
         const isUnreadable = error instanceof RecordError;
         if (!isUnreadable && !(error instanceof StoreError)) throw error;
-        world.log.warn({ job: job.key, error }, 'cannot read a job');
+        world.log.warn({ ...idsOf(job), error }, 'cannot read a job');
         waitMs = isUnreadable ? UNREADABLE_AGAIN_MS : LOAD_RETRY_MS;
       }
     }

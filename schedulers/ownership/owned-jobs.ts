@@ -7,6 +7,7 @@ import type { Reports } from '../hosts/reports.ts';
 import type { JobTable } from '../state/job-table.ts';
 import { OwnedJob } from '../state/owned-job.ts';
 import type { Term } from '../state/state.ts';
+import { idsOf } from '../state/state.ts';
 import type { JobIntake } from './job-intake.ts';
 import type { OwnedRecord, Ownership } from './ownership.ts';
 
@@ -89,7 +90,7 @@ export class OwnedJobs {
       }
     } catch (error) {
       if (!(error instanceof StoreError)) throw error;
-      this.#term.world.log.warn({ job: job.key, error }, 'cannot delete the owner key of a finished job');
+      this.#term.world.log.warn({ ...idsOf(job), error }, 'cannot delete the owner key of a finished job');
     }
     job.finishing = false;
     if (!job.dropped) this.#term.enqueueAfter(job, FINISH_RETRY_MS);

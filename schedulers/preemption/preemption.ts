@@ -19,6 +19,7 @@ import { StoreError } from '../../src/ports/cell-store.ts';
 import type { Parking } from '../decide/parking.ts';
 import type { GroupState, OwnedJob } from '../state/owned-job.ts';
 import type { Term } from '../state/state.ts';
+import { idsOf } from '../state/state.ts';
 import { GangPreemption } from './gang-preemption.ts';
 import type { PreemptionPlan, SearchParts } from './preemption-plan.ts';
 import { SlotPreemption } from './slot-preemption.ts';
@@ -82,7 +83,7 @@ export class Preemption {
         }
     } catch (error) {
       if (!(error instanceof StoreError)) throw error;
-      this.#term.world.log.warn({ job: job.key, error }, 'cannot read the victims of a preemption');
+      this.#term.world.log.warn({ ...idsOf(job), error }, 'cannot read the victims of a preemption');
     } finally {
       await Promise.all(plans);
       state.preempting = null;

@@ -11,4 +11,6 @@ export interface DecidedPlan {
   readonly evictions?: readonly Eviction[];
   /** Claims that the same commit returns. */
   readonly releases?: readonly Release[];
+  /** Of its decision, where that is traced. */
+  readonly traceparent?: string;
 }

@@ -16,6 +16,7 @@
  */
 import type { HostClient } from '../../src/clients/host-client.ts';
 import { makeId } from '../../src/core/cell/ids.ts';
+import { logIds } from '../../src/core/trace/trace.ts';
 import type { CellKeys } from '../../src/core/cell/keys.ts';
 import type { Eviction, Plan, PlanOutcome } from '../../src/core/commit/plan.ts';
 import type { AllocationReport } from '../../src/core/host/report.ts';
@@ -25,7 +26,7 @@ import type { Clock } from '../../src/ports/clock.ts';
 import type { Digest } from '../../src/ports/crypto.ts';
 import type { HttpClient } from '../../src/ports/http.ts';
 import type { Random } from '../../src/ports/random.ts';
-import type { Log, Metrics } from '../../src/ports/telemetry.ts';
+import type { Log, LogFields, Metrics, Tracer } from '../../src/ports/telemetry.ts';
 import type { SchedulerEventKind } from '../../src/wire/api/scheduler-api.ts';
 import type { HostCalls } from '../calls/calls.ts';
 import type { SchedulerOptions } from '../policies/options.ts';
@@ -44,6 +45,8 @@ export interface SchedulerWorld {
   readonly log: Log;
   readonly metrics: Metrics;
   readonly digest: Digest;
+  /** Absent: nothing is traced. */
+  readonly tracer?: Tracer;
 }
 
 /** After a fault of the store, before the job is read again. */
@@ -99,6 +102,13 @@ export interface Term {
 /** Does this scheduler still act for the allocation? */
 export function isCurrent(term: Term, job: OwnedJob, entry: Entry): boolean {
   return !term.signal.aborted && !job.dropped && job.entries.get(entry.allocation.id) === entry;
+}
+
+/** What a line of the log about the job, or one of its allocations, says in every role. */
+export function idsOf(job: OwnedJob, entry?: Pick<Entry, 'allocation'>): LogFields {
+  const about = { namespace: job.namespace, job: job.name };
+  const of = entry === undefined ? about : { ...about, id: entry.allocation.id };
+  return { ...logIds(of, job.record.traceparent) };
 }
 
 /** An id for a plan, an allocation, an intent or an outcome. */

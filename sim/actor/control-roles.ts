@@ -67,7 +67,7 @@ export function arbiterActor(environment: Environment, id: string, sessionTtlMs:
         record: { kind: 'arbiter', id, version: VERSION, policy: '', startedAtMs: clock.nowMs() },
         options: { sessionTtlMs },
       });
-      const listener = await server.listen(arbiterRoutes(arbiter, silentMetrics), {
+      const listener = await server.listen(arbiterRoutes(arbiter, { metrics: silentMetrics, log }), {
         ...LISTEN,
         bodyBytesMax: TICKET_REQUEST_BYTES_MAX,
       });

@@ -91,7 +91,7 @@ export function hostActor(environment: Environment, parts: HostActorParts): Acto
         prefix: '',
         find: () => served,
         ready: () => registrar.registered,
-        metricsText: () => silentMetrics.render(),
+        metrics: silentMetrics,
       });
       const recorded = recordOrders({ machine, history: environment.history, agent, clock }, routes);
       const listener = await server.listen(recorded, { host: '', port: 0, bodyBytesMax: BODY_BYTES_MAX });

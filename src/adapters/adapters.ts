@@ -6,7 +6,7 @@
  * - Other processes: `http/` (servers, clients, channels), `dns/` (answers), `pki/` (who they are), `tickets/` (signatures), `openid/` (tokens that others made).
  * - A host's machine: `processes/` (shims, tasks, control groups), `disk/` (the state folder); `file-thread/` changes both
  *   in a thread of its own.
- * - Every role: `system/` (time, randomness, fail points), `telemetry/` (logs, metrics).
+ * - Every role: `system/` (time, randomness, fail points), `telemetry/` (logs, metrics, traces).
  * - `memory/`: the same ports without a machine.
  */
 

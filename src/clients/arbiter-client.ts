@@ -3,6 +3,7 @@ import type { HttpClient } from '../ports/http.ts';
 import { HttpError } from '../ports/http.ts';
 import type { GrantListing, TicketAnswer, TicketGrant, TicketRequest } from '../wire/api/arbiter-api.ts';
 import { PLACEMENTS_MAX, requestFor } from '../wire/api/arbiter-api.ts';
+import { traceHeaders } from '../core/trace/trace-headers.ts';
 import { ProblemError } from '../wire/api/problem.ts';
 import { bodyOf } from './clients.ts';
 
@@ -33,13 +34,16 @@ export class ArbiterClient {
    *
    * @param addresses of the arbiters, in the order in which to ask them
    * @param units placements of which all are granted or none; of more than `PLACEMENTS_MAX`, so many at a time
+   * @param traces of each unit the trace that it belongs to
    * @returns one outcome for each placement of each unit, in their order
    */
   async tickets(
     addresses: readonly string[],
     scheduler: string,
     units: readonly (readonly StartTerms[])[],
+    traces: readonly (string | undefined)[] = [],
   ): Promise<readonly (readonly TicketOutcome[])[]> {
+    const traceOf = tracesBy(units, traces);
     const outcomes = new Map<StartTerms, TicketOutcome>();
     const isOpen = (unit: readonly StartTerms[]): boolean =>
       unit.some((terms) => !isFinal(outcomes.get(terms)));
@@ -47,7 +51,7 @@ export class ArbiterClient {
     for (const address of addresses) {
       const open = parts.filter(isOpen);
       if (open.length === 0) break;
-      for (const [terms, outcome] of await this.#askAll(address, scheduler, open)) {
+      for (const [terms, outcome] of await this.#askAll(address, scheduler, open, traceOf)) {
         const known = outcomes.get(terms);
         if (known === undefined || weight(outcome) >= weight(known)) outcomes.set(terms, outcome);
       }
@@ -78,11 +82,13 @@ export class ArbiterClient {
     address: string,
     scheduler: string,
     units: readonly (readonly StartTerms[])[],
+    traceOf: ReadonlyMap<StartTerms, string>,
   ): Promise<readonly (readonly [StartTerms, TicketOutcome])[]> {
     const result: (readonly [StartTerms, TicketOutcome])[] = [];
     for (const some of inRequests(units)) {
       const request = requestFor(scheduler, some);
-      const answers = await this.#ask(address, request);
+      const headers = traceHeaders(request.placements.map((terms) => traceOf.get(terms)));
+      const answers = await this.#ask(address, request, headers);
       for (const [position, terms] of request.placements.entries()) {
         const id = terms.claim.id;
         const answer = typeof answers === 'string' ? undefined : answers[position];
@@ -93,10 +99,14 @@ export class ArbiterClient {
     return result;
   }
 
-  async #ask(address: string, request: TicketRequest): Promise<readonly TicketGrant[] | string> {
+  async #ask(
+    address: string,
+    request: TicketRequest,
+    headers: Readonly<Record<string, string>>,
+  ): Promise<readonly TicketGrant[] | string> {
     const { timeoutMs } = this.#options;
     const url = `${address}/v1/tickets`;
-    const call = { method: 'POST', url, to: 'arbiter', body: request, timeoutMs } as const;
+    const call = { method: 'POST', url, to: 'arbiter', body: request, headers, timeoutMs } as const;
     try {
       const { answers, limited = [] } = bodyOf<TicketAnswer>(await this.#http.call(call));
       for (const { namespace } of request.placements) this.#limited.delete(namespace);
@@ -107,6 +117,21 @@ export class ArbiterClient {
       throw error;
     }
   }
+}
+
+const NO_TRACES: ReadonlyMap<StartTerms, string> = new Map();
+
+function tracesBy(
+  units: readonly (readonly StartTerms[])[],
+  traces: readonly (string | undefined)[],
+): ReadonlyMap<StartTerms, string> {
+  if (traces.every((trace) => trace === undefined)) return NO_TRACES;
+  const found = new Map<StartTerms, string>();
+  for (const [i, unit] of units.entries()) {
+    const trace = traces[i];
+    if (trace !== undefined) for (const terms of unit) found.set(terms, trace);
+  }
+  return found;
 }
 
 function inParts(unit: readonly StartTerms[]): readonly (readonly StartTerms[])[] {

@@ -80,11 +80,13 @@ export class HostClient {
     this.#options = { ...DEFAULTS, ...options };
   }
 
-  async start(address: string, request: StartRequest): Promise<StartOutcome> {
+  /** @param traceparent of the trace that it belongs to */
+  async start(address: string, request: StartRequest, traceparent?: string): Promise<StartOutcome> {
     const reply = await this.#order({
       method: 'PUT',
       url: `${address}/v1/allocations/${request.allocation.id}`,
       body: request,
+      ...(traceparent === undefined ? {} : { headers: { traceparent } }),
     });
     if (reply.kind === 'unknown') return reply;
     if (isSuccess(reply.answer))
@@ -218,7 +220,7 @@ export class HostClient {
     return this.#http.call({ ...call, to: 'agent', timeoutMs: this.#options.timeoutMs });
   }
 
-  async #order(call: Pick<HttpCall, 'method' | 'url' | 'body'>): Promise<OrderReply> {
+  async #order(call: Pick<HttpCall, 'method' | 'url' | 'body' | 'headers'>): Promise<OrderReply> {
     try {
       return { kind: 'answered', answer: await this.#call(call) };
     } catch (error) {

@@ -14,6 +14,7 @@
  * - `commit/`: how a plan becomes transactions, and what is left of one that was refused
  * - `names/`: who serves the name of a port
  * - `slots/`: what should change for a job: fills, stops, releases
+ * - `trace/`: what follows a job over all roles: its trace context, spans, fields of logs
  * - `json/`, `random/`: strict and canonical JSON; seeded random numbers
  *
  * This file is the identity of a cell, which every process reads first.

@@ -2,7 +2,7 @@
  * The interfaces to the world: all that roles can do beyond computing. The adapters implement them on a machine, the
  * simulator in virtual time.
  *
- * - Every role: `clock.ts`, `random.ts`, `telemetry.ts` (logs, metrics), `metric-names.ts` (what each metric means),
+ * - Every role: `clock.ts`, `random.ts`, `telemetry.ts` (logs, metrics, traces), `metric-names.ts` (what each metric means),
  *   `crypto.ts` (digests, tickets, delegations); `openid.ts`: tokens that others made.
  * - The cell: `cell-store.ts`, and `store-upkeep.ts` for its size.
  * - Other processes: `http.ts` (calls, streams, channels, routes); `on-abort.ts` waits for a signal; `page.ts`: files for browsers.

@@ -14,7 +14,7 @@ import type { CellKeys } from '../core/cell/keys.ts';
 import type { CellStore } from '../ports/cell-store.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Random } from '../ports/random.ts';
-import type { Log, Metrics } from '../ports/telemetry.ts';
+import type { Log, Metrics, Tracer } from '../ports/telemetry.ts';
 
 export interface RolePorts {
   readonly store: CellStore;
@@ -23,4 +23,6 @@ export interface RolePorts {
   readonly random: Random;
   readonly log: Log;
   readonly metrics: Metrics;
+  /** Absent: nothing is traced. */
+  readonly tracer?: Tracer;
 }

@@ -157,7 +157,8 @@ export class ArbiterWorld {
     });
     this.#arbiters.push(arbiter);
     const listen = { host: '127.0.0.1', port: 0, bodyBytesMax: 512 * 1024 };
-    const { address } = await this.network.server().listen(arbiterRoutes(arbiter, silentMetrics), listen);
+    const routes = arbiterRoutes(arbiter, { metrics: silentMetrics, log: silentLog });
+    const { address } = await this.network.server().listen(routes, listen);
     await arbiter.start(address);
     await this.clock.advance(0);
     return { arbiter, address, store };

@@ -40,7 +40,19 @@ const ROLE_ENTRIES: Readonly<Record<FailRole, string>> = {
  * reaches the shim by its link, which has.
  */
 const NO_PORTS: ReadonlySet<string> = new Set([
-  ...['Clock', 'Random', 'Log', 'Metrics', 'CallQueue', 'Follower', 'Following', 'Channel', 'ChannelClient'],
+  ...[
+    'Clock',
+    'Random',
+    'Log',
+    'Metrics',
+    'Tracer',
+    'Span',
+    'CallQueue',
+    'Follower',
+    'Following',
+    'Channel',
+    'ChannelClient',
+  ],
   // Only answers from memory: a fail-point there would be one of the asker.
   ...['DnsServer', 'DnsListener'],
   ...['Names', 'OpenIdTokens'],

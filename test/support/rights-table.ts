@@ -3,6 +3,7 @@ import { hostChannels, hostRoutes } from '../../host-agent/api/api.ts';
 import { monitorRoutes } from '../../monitor/api/api.ts';
 import { attachChannels } from '../../monitor/api/attach-routes.ts';
 import { schedulerRoutes } from '../../schedulers/api.ts';
+import { silentMetrics } from '../../src/adapters/telemetry/silent.ts';
 import type { Right } from '../../src/core/access/access.ts';
 import { mayUse } from '../../src/core/access/access.ts';
 import type { Person, Scope } from '../../src/core/access/person.ts';
@@ -33,7 +34,7 @@ export function servedRoutes(): readonly ServedRoute[] {
     prefix: '',
     find: () => undefined,
     ready: () => false,
-    metricsText: () => Promise.resolve(''),
+    metrics: silentMetrics,
   };
   const lists = {
     monitor: [monitorRoutes(UNTOUCHED, null), attachChannels(UNTOUCHED, UNTOUCHED)],

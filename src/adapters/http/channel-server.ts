@@ -76,7 +76,7 @@ export function takeChannels(
               open.delete(channel);
             });
         }),
-      (error: unknown) => refuse(socket, problemOfError(error, log, path)),
+      (error: unknown) => refuse(socket, problemOfError(error, log, path, request.headers)),
     );
   });
   return {

@@ -138,7 +138,7 @@ function makeServer(routes: readonly Route[], listen: ListenOptions, options: Fa
     if (request.url.length > URL_CHARS_MAX) throw new ProblemError(problemOfStatus(414));
   });
   app.setErrorHandler((error, request, reply) =>
-    sendProblem(reply, problemOfError(error, options.log, request.routeOptions.url ?? '?')),
+    sendProblem(reply, problemOfError(error, options.log, request.routeOptions.url ?? '?', request.headers)),
   );
   app.setNotFoundHandler((_request, reply) => sendProblem(reply, problemOfStatus(404)));
   for (const route of routes) mount(app, route, { open, callers, log: options.log });

@@ -1,5 +1,8 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import { JsonError } from '../../core/json/json.ts';
+import { contextOf } from '../../core/trace/trace.ts';
 import type { Log } from '../../ports/telemetry.ts';
+import { REQUEST_ID_HEADER } from '../../wire/access/audit-api.ts';
 import type { Problem } from '../../wire/api/problem.ts';
 import { ProblemError } from '../../wire/api/problem.ts';
 
@@ -37,11 +40,18 @@ export function headersOfProblem({ status }: Pick<Problem, 'status'>): Readonly<
  * The problem to answer with when a route threw. A ProblemError goes to the caller as it is; every other error goes to the
  * log, and the caller gets status 500 without details.
  */
-export function problemOfError(error: unknown, log: Log, route: string): Problem {
+export function problemOfError(
+  error: unknown,
+  log: Log,
+  route: string,
+  headers: IncomingHttpHeaders = {},
+): Problem {
   if (error instanceof ProblemError) return error.problem;
   if (error instanceof JsonError) return { status: 400, code: 'bad-json', detail: error.message };
   const status = (error as { statusCode?: unknown } | null)?.statusCode;
   if (typeof status === 'number' && status >= 400 && status < 500) return problemOfStatus(status);
-  log.error({ route, error }, 'a route failed');
+  const { traceparent } = headers;
+  const trace = typeof traceparent === 'string' ? contextOf(traceparent)?.traceId : undefined;
+  log.error({ route, request: headers[REQUEST_ID_HEADER], trace, error }, 'a route failed');
   return { status: 500, code: 'internal', detail: 'this request failed inside the server' };
 }

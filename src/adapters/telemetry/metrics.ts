@@ -2,6 +2,9 @@ import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom
 import type { MetricName } from '../../ports/metric-names.ts';
 import { METRICS } from '../../ports/metric-names.ts';
 import type { Metrics } from '../../ports/telemetry.ts';
+import { Exemplars } from './exemplars.ts';
+import type { ExemplarOf } from './open-metrics.ts';
+import { OPEN_METRICS_TYPE, openMetrics } from './open-metrics.ts';
 
 export interface PromMetricsOptions {
   /** Also memory, CPU and event loop lag of this process. Off in tests: its collectors outlive them. */
@@ -28,7 +31,7 @@ export function promMetrics(options: PromMetricsOptions = {}): Metrics {
   function registered(name: MetricName): Registered {
     let found = known.get(name);
     if (found === undefined) {
-      found = { instrument: instrumentOf(name, registry), sums: new Map() };
+      found = { instrument: instrumentOf(name, registry), sums: new Map(), exemplars: null };
       known.set(name, found);
     }
     return found;
@@ -61,10 +64,23 @@ export function promMetrics(options: PromMetricsOptions = {}): Metrics {
       found.instrument.inc(labels, Math.max(0, sum - (found.sums.get(series) ?? 0)));
       found.sums.set(series, sum);
     },
-    observe: (name, seconds, labels: Labels = {}) =>
-      find<Histogram>(name, labels)?.instrument.observe(labels, seconds),
+    observe: (name, seconds, labels: Labels = {}, traceparent) => {
+      const found = find<Histogram>(name, labels);
+      if (found === null) return;
+      found.instrument.observe(labels, seconds);
+      if (traceparent === undefined) return;
+      found.exemplars ??= new Exemplars(BUCKETS_SECONDS);
+      found.exemplars.add(seriesOf(labels), seconds, traceparent);
+    },
     gauge: (name, value, labels: Labels = {}) => find<Gauge>(name, labels)?.instrument.set(labels, value),
-    render: () => registry.metrics(),
+    render: async (accept = '') => {
+      if (!accept.includes('application/openmetrics-text'))
+        return { body: await registry.metrics(), contentType: registry.contentType };
+      const all = await registry.getMetricsAsJSON();
+      const exemplarOf: ExemplarOf = (name, labels, bound) =>
+        known.get(name as MetricName)?.exemplars?.of(seriesOf(labels), bound);
+      return { body: openMetrics(all, exemplarOf), contentType: OPEN_METRICS_TYPE };
+    },
   };
 }
 
@@ -74,6 +90,8 @@ interface Registered {
   readonly instrument: Instrument;
   /** Of each series: the last sum that the caller gave, for a counter whose sum it keeps. */
   readonly sums: Map<string, number>;
+  /** Of a histogram, once there is one. */
+  exemplars: Exemplars | null;
 }
 
 function instrumentOf(name: MetricName, registry: Registry): Instrument {

@@ -10,5 +10,5 @@ export const silentMetrics: Metrics = {
   total: nothing,
   observe: nothing,
   gauge: nothing,
-  render: () => Promise.resolve(''),
+  render: () => Promise.resolve({ body: '', contentType: 'text/plain' }),
 };

@@ -1,6 +1,9 @@
 /**
  * The log of a role: JSON lines without secrets (`redact.ts`), written synchronously, so that the last lines of a process
- * that dies are not lost, none longer than 2 kB (`bounded.ts`), whatever somebody sends. `metrics.ts` has its metrics; `silent.ts` is neither, for tests and simulations.
+ * that dies are not lost, none longer than 2 kB (`bounded.ts`), whatever somebody sends. `silent.ts` writes nothing, for tests and simulations.
+ *
+ * `metrics.ts` has its metrics, `exemplars.ts` examples of them, and `open-metrics.ts` writes both; `tracing.ts` says whether
+ * traces are recorded, and `tracer.ts` does so, over OpenTelemetry.
  */
 import pino from 'pino';
 import type { Log, LogFields } from '../../ports/telemetry.ts';
@@ -40,5 +43,11 @@ export function pinoLog(options: PinoLogOptions): Log {
       logger[level](short, text);
     }
   };
-  return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
+  return {
+    isDebug: faultStacks,
+    debug: at('debug'),
+    info: at('info'),
+    warn: at('warn'),
+    error: at('error'),
+  };
 }

@@ -12,6 +12,8 @@ export interface Plan {
   readonly evictions: readonly Eviction[];
   /** Allocations that their host has released: record and claim are deleted, the outcome is written. */
   readonly releases: readonly Release[];
+  /** Of the recorded trace that it belongs to; absent: none. */
+  readonly traceparent?: string;
 }
 
 /** `incremental`: each host stands alone. `all-or-nothing`: one conflict refuses the whole plan. */

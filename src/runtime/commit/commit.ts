@@ -287,11 +287,14 @@ export class Committer {
     });
   }
 
-  #answered({ outcome }: AttemptReply, { draft, queueLeft: leftOthers }: Batch, startedMs: number): void {
+  #answered({ outcome }: AttemptReply, batch: Batch, startedMs: number): void {
+    const { draft, queueLeft: leftOthers } = batch;
     const { clock, metrics } = this.#deps;
     const nowMs = clock.monotonicMs();
     const tookMs = nowMs - startedMs;
-    metrics.observe('moorage_commit_seconds', tookMs / 1000, { outcome });
+    // One trace of the many that share a transaction is example enough.
+    const { traceparent } = batch.units[0]?.open ?? {};
+    metrics.observe('moorage_commit_seconds', tookMs / 1000, { outcome }, traceparent);
     // Where bytes bound a transaction, it never has as many operations as it may.
     const isFull = leftOthers || draft.operations >= this.#placementsEach;
     if (outcome === 'unknown') this.#window.unanswered(startedMs, nowMs);

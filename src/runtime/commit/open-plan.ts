@@ -14,6 +14,8 @@ export class OpenPlan {
   readonly outcome: Promise<PlanOutcome>;
   /** The session under which the plan was made; when it is aborted, nothing more is sent for the plan. */
   readonly session: AbortSignal | undefined;
+  /** Of a recorded trace. */
+  readonly traceparent: string | undefined;
   /** In the plan's order; null: not yet. Handed out when none is null. */
   readonly #outcomes = new Map<string, PartOutcome | null>();
   #missing: number;
@@ -23,6 +25,7 @@ export class OpenPlan {
 
   constructor(plan: Plan, session?: AbortSignal) {
     this.session = session;
+    this.traceparent = plan.traceparent;
     const outcomes = this.#outcomes;
     for (const place of plan.places) outcomes.set(place.id, null);
     for (const { victim } of plan.evictions) outcomes.set(victim.id, null);

@@ -66,6 +66,8 @@ export interface AllocationSpec {
   readonly ids?: IdRange;
   /** Of its tasks, as they came. */
   readonly sealed?: Readonly<Record<string, string>>;
+  /** Of the order's trace; absent: it came without. */
+  readonly traceparent?: string;
 }
 
 const spec: z.ZodType<AllocationSpec> = z.object({
@@ -80,6 +82,7 @@ const spec: z.ZodType<AllocationSpec> = z.object({
   uid: z.exactOptional(whole),
   ids: z.exactOptional(z.object({ first: whole, count: whole })),
   sealed: z.exactOptional(sealedSecrets),
+  traceparent: z.exactOptional(line),
 });
 
 /** `user`, `evicted`, `drain`: orders of a scheduler. The others are the host's own. */

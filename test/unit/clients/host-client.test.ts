@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { hostRoutes } from '../../../host-agent/api/api.ts';
 import { MemoryNetwork } from '../../support/memory-network.ts';
+import { silentMetrics } from '../../../src/adapters/telemetry/silent.ts';
 import { HostClient } from '../../../src/clients/host-client.ts';
 import type { HttpClient } from '../../../src/ports/http.ts';
 import { HostWorld } from '../../support/host-world.ts';
@@ -15,7 +16,7 @@ async function served(
     prefix: '',
     find: () => ({ agent, ports: world.ports, attemptsKept: 3 }),
     ready: () => true,
-    metricsText: async () => '',
+    metrics: silentMetrics,
   });
   const listener = await network
     .server()

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
+import { SPANS } from '../../../src/core/trace/spans.ts';
 import { METRICS } from '../../../src/ports/metric-names.ts';
 import { PROJECT_ROOT } from '../../support/cli.ts';
 
@@ -15,6 +16,14 @@ function metricsTable(): string {
       `| \`${name}\` | ${kind} | ${labels.map((label) => `\`${label}\``).join(', ')} | ${help} |`,
   );
   return `| metric | kind | labels | |\n| --- | --- | --- | --- |\n${rows.join('\n')}\n`;
+}
+
+function spansTable(): string {
+  const rows = Object.entries(SPANS).map(
+    ([name, { role, help, facts }]) =>
+      `| \`${name}\` | ${role} | ${help} | ${facts.map((fact) => `\`${fact}\``).join(', ')} |`,
+  );
+  return `| span | role | | facts, each as \`moorage.…\` |\n| --- | --- | --- | --- |\n${rows.join('\n')}\n`;
 }
 
 /** The metrics of Moorage that a text asks for, each with the labels that it names in braces. */
@@ -39,9 +48,10 @@ function unknownIn(text: string): readonly string[] {
 }
 
 describe('issue 28: what is written of the metrics', () => {
-  it('docs/monitoring.md has a row for each', async () => {
+  it('docs/monitoring.md has a row for each, and for each span', async () => {
     const [head = ''] = readFileSync(PAGE, 'utf8').split(HEADING);
-    await expect(`${head}${HEADING}\n${metricsTable()}`).toMatchFileSnapshot(PAGE);
+    const tables = `${metricsTable()}\n## Spans\n\n${spansTable()}`;
+    await expect(`${head}${HEADING}\n${tables}`).toMatchFileSnapshot(PAGE);
   });
 
   it('alerts and the dashboard ask for metrics and labels that there are', () => {
