@@ -251,12 +251,13 @@ export class Monitor {
     const hosts = new HostClient(http, delegated);
     const writes = new JobWrites({ store, keys, clock });
     const verdictOf = (host: string) => this.hostWatch.verdictOf(host);
+    const kept = () => this.reaper.kept();
     const submit: BulkWritesDeps['submit'] = (job, traceparent) =>
       writes.submit(job, { ifMatch: null, traceparent });
     return {
       ...{ self: id, cell, version, startedAtMs: clock.nowMs(), store, keys, clock, random, log, metrics },
       ...(tracer === undefined ? {} : { tracer }),
-      ...{ copy, follower, statuses, jobChanges, hosts },
+      ...{ copy, follower, statuses, jobChanges, hosts, kept },
       writes,
       versions: new JobVersions(copy),
       bulk: new BulkWrites({ store, keys, clock, submit }),

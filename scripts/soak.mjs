@@ -57,6 +57,12 @@ const CAMPAIGNS = {
     command: (options, root) =>
       node(join(root, 'scripts', 'test.mjs'), 'integration/fuzz', ...asFuzzEnv(options)),
   },
+  growth: {
+    tells:
+      'one-off runs and versions pass through a cell, which stays as large as it is; --runs N, --versions M',
+    options: ['--runs', '1000000', '--versions', '100000'],
+    command: (options) => npm('bench', '--', 'growth', ...options),
+  },
   tickets: {
     tells: '100,000 bad tickets to a real agent, and what the kernel started by them',
     options: [],

@@ -1,9 +1,9 @@
-import type { CellStatus, StoreStatus } from '../../src/wire/api/cell-api.ts';
+import type { CellStatus, KeptCount, KeptRecords, StoreStatus } from '../../src/wire/api/cell-api.ts';
 import type { Context } from '../command/context.ts';
 import { EXIT } from '../command/exit.ts';
 import { printAnswer } from '../output/output.ts';
 import { formatTable } from '../output/table.ts';
-import { mebibytes, percent, plural } from '../../src/wire/values/words.ts';
+import { duration, mebibytes, percent, plural } from '../../src/wire/values/words.ts';
 import { pauseLines } from './pause.ts';
 import { POOL_COLUMNS, poolRows } from './shared.ts';
 
@@ -17,13 +17,31 @@ export async function cellStatus(context: Context): Promise<number> {
   return EXIT.ok;
 }
 
-function render({ hosts, jobs, allocations, store, shared }: CellStatus): string {
+function render({ hosts, jobs, allocations, store, shared, kept }: CellStatus): string {
   const lines = [
     `${plural(hosts.known, 'host')}, ${String(hosts.alive)} alive; ${plural(jobs, 'job')}, ${plural(allocations, 'allocation')}`,
     ...(store === null ? ['the store: not measured by this monitor'] : storeLines(store)),
+    ...(kept === undefined ? [] : keptLines(kept)),
   ];
   const rows = poolRows(shared);
   return `${lines.join('\n')}\n${rows.length === 0 ? '' : `\n${formatTable(POOL_COLUMNS, rows)}`}`;
+}
+
+function keptLines({ runs, jobs, versions, outcomes }: KeptRecords): string[] {
+  const each = (most: number | null): string => (most === null ? 'all' : `at most ${String(most)}`);
+  return [
+    `ended: ${keptText('one-off run', runs)}; ${keptText('job', jobs)}`,
+    `earlier versions: ${String(versions.count)} (${each(versions.mostEach)} a job, ${forText(versions.forMs)}); ` +
+      `outcomes: ${String(outcomes.count)} (${each(outcomes.mostEach)} a slot)`,
+  ];
+}
+
+function keptText(what: string, { count, most, forMs }: KeptCount): string {
+  return `${plural(count, what)} of ${String(most)} ${percent(count, most)}, ${forText(forMs)}`;
+}
+
+function forText(ms: number | null): string {
+  return ms === null ? 'kept for ever' : `kept for ${duration(ms)}`;
 }
 
 function storeLines(store: StoreStatus): string[] {

@@ -7,12 +7,13 @@
  *   is of `one-off-file.ts`; `run-again.ts` runs what has ended once more. All submit through `while-store-away.ts`, which
  *   waits for a store that is away.
  * - `ps.ts` lists jobs and allocations, `top.ts` what they use; `status.ts` shows one job, `why.ts` why it is not placed.
- * - `stop.ts` stops and deletes jobs, `wait.ts` waits for a phase, `timeout.ts` reads for how long.
+ * - `stop.ts` stops and deletes jobs, `gc.ts` deletes those that have ended, `wait.ts` waits for a phase, `timeout.ts` reads for how long.
  *
  * `logs`, `exec`, `attach` and `cp`, which stand between `why` and `stop`, are in `cli/tasks`.
  */
 import type { Command } from 'commander';
 import type { ConvertOptions } from '../convert/convert.ts';
+import type { GcOptions } from './gc.ts';
 import type { RunFileOptions } from './run-file.ts';
 import type { RunOnceOptions } from './one-off-file.ts';
 import type { WaitOptions } from './wait.ts';
@@ -126,6 +127,17 @@ export function addJobVerbs(program: Command, { run, command }: ProgramInput): v
           throw usageError('name a job file, or a command behind --', 'moorage run -- echo hello');
         return (await import('./run-once.ts')).runOnce(context, command, options);
       }),
+    );
+  cellVerb(
+    program,
+    'gc',
+    'delete ended jobs and one-off runs now, before their time, with what is kept of them',
+  )
+    .option('--older-than <time>', 'those that ended longer ago than this', '0s')
+    .option('--dry-run', 'say which they are, and change nothing', false)
+    .option('-A, --all-namespaces', 'of all namespaces', false)
+    .action((options: GlobalOptions & GcOptions) =>
+      run(options, async (context) => (await import('./gc.ts')).gc(context, options)),
     );
   verb(program, 'validate <files...>', 'check job files; needs no cell').action(
     (files: string[], options: GlobalOptions) =>

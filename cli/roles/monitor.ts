@@ -13,6 +13,7 @@ export interface MonitorFlags extends RoleFlags {
   readonly silence?: string;
   readonly orphanAfter?: string;
   readonly runRetention?: string;
+  readonly runsKept?: number;
   readonly jobRetention?: string;
   readonly jobsKept?: number;
   readonly versionRetention?: string;
@@ -39,10 +40,11 @@ export function serveMonitor(context: Context, flags: MonitorFlags): Promise<num
 
 function reaperLimits(flags: MonitorFlags): Partial<ReaperLimits> {
   const { orphanAfter, runRetention, jobRetention, jobsKept, versionRetention } = flags;
-  const { versionsKept, outcomesPerSlot } = flags;
+  const { versionsKept, outcomesPerSlot, runsKept } = flags;
   return {
     ...(orphanAfter === undefined ? {} : { orphanMs: duration('--orphan-after', orphanAfter) }),
     ...(runRetention === undefined ? {} : { runRetentionMs: duration('--run-retention', runRetention) }),
+    ...(runsKept === undefined ? {} : { runsKept }),
     ...(jobRetention === undefined ? {} : { jobRetentionMs: keptMs('--job-retention', jobRetention) }),
     ...(jobsKept === undefined ? {} : { jobsKept }),
     ...(versionRetention === undefined

@@ -163,6 +163,11 @@ export function addRoleVerbs(program: Command, { run }: ProgramInput): void {
       'what is to end on a lost host is given up after this time, its capacity and quota with it (default: 24h)',
     )
     .option('--run-retention <time>', 'how long an ended one-off run is kept (default: 1h)')
+    .option(
+      '--runs-kept <n>',
+      'how many of those are kept, the newest (default: 10000)',
+      wholeNumber(0, JOBS_KEPT_MAX),
+    )
     .option('--job-retention <time>', 'how long any other ended job is kept, or "all" (default: 30d)')
     .option(
       '--jobs-kept <n>',

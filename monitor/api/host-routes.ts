@@ -90,6 +90,7 @@ async function cellStatus(state: MonitorState, keeper: StoreKeeper | null): Prom
     jobs: copy.jobs.size,
     store: (await keeper?.status(state.store)) ?? null,
     shared: sharedList(copy),
+    kept: state.kept(),
     monitors: monitorsOf(copy),
   };
 }

@@ -1,3 +1,4 @@
+import type { KeptRecords } from '../../src/wire/api/cell-api.ts';
 import type { HostClient } from '../../src/clients/host-client.ts';
 import type { ReportFollower } from '../../src/runtime/reports/reports.ts';
 import type { PageFiles } from '../../src/ports/page.ts';
@@ -52,6 +53,7 @@ export interface MonitorState extends MonitorContext {
   readonly heldTokens: HeldTokens;
   readonly invitations: Invitations;
   readonly audit: Audit;
+  readonly kept: () => KeptRecords;
   readonly hosts: HostClient;
   readonly page: PageFiles;
 }

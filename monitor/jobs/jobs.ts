@@ -206,9 +206,18 @@ export class JobStatuses {
       oneOff: job.oneOff,
       ...(record.deleted === undefined ? {} : { deleted: record.deleted }),
       phase,
+      ...(goesOn || counts.placed > 0 ? {} : { endedAtMs: this.#endedAtMs(jobKey, record) }),
       counts,
       restarts: goesOn ? this.#restartsOf(jobKey, record) : NO_RESTARTS,
     };
+  }
+
+  /** A job of which nothing was ever placed ended when it was last changed, as far as is known. */
+  #endedAtMs(jobKey: string, { submittedAtMs }: JobRecord): number {
+    return this.#outcomes(jobKey).reduce(
+      (latest, { endedAtMs }) => Math.max(latest, endedAtMs),
+      submittedAtMs,
+    );
   }
 
   #countsOf(jobKey: string, record: JobRecord): AllocationCounts {

@@ -6,10 +6,16 @@ export class EndedJobs {
   readonly #kept: number;
   #endedMs: number[] = [];
   #oldestKeptMs = Number.NEGATIVE_INFINITY;
+  #counted = 0;
 
   /** @param kept how many of the newest stay */
   constructor(kept: number) {
     this.#kept = kept;
+  }
+
+  /** How many there were in the last pass. */
+  get counted(): number {
+    return this.#counted;
   }
 
   saw(endedMs: number): void {
@@ -18,6 +24,7 @@ export class EndedJobs {
 
   /** The pass is over. */
   count(): void {
+    this.#counted = this.#endedMs.length;
     const newestFirst = this.#endedMs.sort((a, b) => b - a);
     const isMore = newestFirst.length > this.#kept;
     this.#oldestKeptMs = !isMore

@@ -9,6 +9,8 @@ export interface ReaperLimits {
   readonly orphanMs: number;
   /** How long a finished one-off run, its outcome and its output stay. */
   readonly runRetentionMs: number;
+  /** How many of these stay: the newest. */
+  readonly runsKept: number;
   /** How long any other ended job stays, with its versions, outcomes and output. */
   readonly jobRetentionMs: number | null;
   /** How many of these stay: the newest. */
@@ -29,6 +31,7 @@ export const REAPER_LIMITS: ReaperLimits = {
   ownerlessMs: 60_000,
   orphanMs: ORPHAN_MS,
   runRetentionMs: HOUR_MS,
+  runsKept: 10_000,
   jobRetentionMs: 30 * DAY_MS,
   jobsKept: 10_000,
   versionRetentionMs: 90 * DAY_MS,

@@ -15,6 +15,7 @@
  * Records under a session of the store go with it: that a role or a host is alive, who keeps grants, who owns a job.
  */
 import { PeriodicTask } from '../../src/runtime/wait/periodic-task.ts';
+import type { KeptRecords } from '../../src/wire/api/cell-api.ts';
 import { monitorRank } from '../view/rank.ts';
 import { EndedJobs } from './ended-jobs.ts';
 import { HostOrders } from './host-orders.ts';
@@ -33,6 +34,8 @@ export interface ReaperDeps extends LeftoversDeps, RetentionDeps {
 const SWEEP_MS = 1_000;
 /** Jobs in one sweep; the next sweep continues with the next ones. */
 const JOBS_PER_SWEEP = 500;
+/** Each deletion asks a host and then the store: one after the other they would be fewer than the runs that end meanwhile. */
+const JOBS_AT_ONCE = 16;
 
 /**
  * Level-triggered: it checks every job again and again and remembers nothing that matters, so a restart or a missed change
@@ -49,7 +52,8 @@ export class Reaper {
   readonly #leftovers: Leftovers;
   readonly #returned: Returned;
   readonly #retention: Retention;
-  readonly #ended: EndedJobs;
+  readonly #endedJobs: EndedJobs;
+  readonly #endedRuns: EndedJobs;
   readonly #sweeps: PeriodicTask;
   #jobs: Iterator<string> | null = null;
 
@@ -60,8 +64,24 @@ export class Reaper {
     this.#leftovers = new Leftovers(deps, orders);
     this.#returned = new Returned(deps, orders);
     this.#retention = new Retention(deps);
-    this.#ended = new EndedJobs(deps.limits.jobsKept);
+    this.#endedJobs = new EndedJobs(deps.limits.jobsKept);
+    this.#endedRuns = new EndedJobs(deps.limits.runsKept);
     this.#sweeps = new PeriodicTask(deps.clock, SWEEP_MS, () => this.sweep());
+  }
+
+  /** What is kept of the past, beside what may be. */
+  kept(): KeptRecords {
+    const { copy, limits } = this.#deps;
+    return {
+      runs: { count: this.#endedRuns.counted, most: limits.runsKept, forMs: limits.runRetentionMs },
+      jobs: { count: this.#endedJobs.counted, most: limits.jobsKept, forMs: limits.jobRetentionMs },
+      versions: {
+        count: copy.versions.size,
+        mostEach: limits.versionsKept,
+        forMs: limits.versionRetentionMs,
+      },
+      outcomes: { count: copy.outcomes.size, mostEach: limits.outcomesPerSlot },
+    };
   }
 
   async close(): Promise<void> {
@@ -73,16 +93,23 @@ export class Reaper {
   /** One sweep over the next jobs. Never rejects: what fails is tried again in a later sweep. */
   async sweep(): Promise<void> {
     await this.#intents.sweep();
-    for (const jobKey of this.#nextJobs()) {
-      const endedMs = this.#endedMs(jobKey);
-      if (monitorRank(this.#deps, jobKey) !== 0) continue;
-      try {
-        await this.#reap(jobKey, endedMs);
-      } catch (error) {
-        this.#deps.log.debug({ job: jobKey, error }, 'reaping failed; it is tried again');
+    const jobs = this.#nextJobs().values();
+    const lane = async (): Promise<void> => {
+      for (const jobKey of jobs) {
+        const endedMs = this.#endedMs(jobKey);
+        if (monitorRank(this.#deps, jobKey) === 0) await this.#tryToReap(jobKey, endedMs);
       }
-    }
+    };
+    await Promise.all(Array.from({ length: JOBS_AT_ONCE }, lane));
     await this.#returned.sweep();
+  }
+
+  async #tryToReap(jobKey: string, endedMs: number | null): Promise<void> {
+    try {
+      await this.#reap(jobKey, endedMs);
+    } catch (error) {
+      this.#deps.log.debug({ job: jobKey, error }, 'reaping failed; it is tried again');
+    }
   }
 
   #nextJobs(): string[] {
@@ -92,7 +119,8 @@ export class Reaper {
       const next = this.#jobs.next();
       if (next.done === true) {
         this.#jobs = null;
-        this.#ended.count();
+        this.#endedJobs.count();
+        this.#endedRuns.count();
         break;
       }
       jobs.push(next.value);
@@ -122,7 +150,8 @@ export class Reaper {
     if (record === undefined) return this.#retention.dropOldOutcomes(jobKey);
     await this.#retention.dropSurplusOutcomes(jobKey, record.job);
     await this.#retention.dropOldVersions(jobKey);
-    if (endedMs !== null) await this.#retention.dropEnded(jobKey, endedMs, this.#ended.isSurplus(endedMs));
+    if (endedMs === null) return;
+    await this.#retention.dropEnded(jobKey, endedMs, this.#endedLike(jobKey).isSurplus(endedMs));
   }
 
   #pilesUp(jobKey: string): boolean {
@@ -135,9 +164,12 @@ export class Reaper {
   /** Of jobs of all monitors: how many may stay is said for the cell. */
   #endedMs(jobKey: string): number | null {
     const endedMs = this.#retention.endedMs(jobKey);
-    if (endedMs !== null && this.#deps.copy.jobs.get(jobKey)?.value.job.oneOff === false)
-      this.#ended.saw(endedMs);
+    if (endedMs !== null) this.#endedLike(jobKey).saw(endedMs);
     return endedMs;
+  }
+
+  #endedLike(jobKey: string): EndedJobs {
+    return this.#deps.copy.jobs.get(jobKey)?.value.job.oneOff === true ? this.#endedRuns : this.#endedJobs;
   }
 
   #ownerlessForMs(jobKey: string): number {

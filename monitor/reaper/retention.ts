@@ -65,7 +65,7 @@ export class Retention {
     if (copy.owners.has(jobKey) || copy.allocationsByJob.of(jobKey).size > 0) return null;
     const summary = statuses.summary(jobKey);
     if (summary === null || summary.phase === 'pending' || summary.phase === 'running') return null;
-    return Math.max(summary.submittedAtMs, ...this.#outcomesOf(jobKey).map((outcome) => outcome.endedAtMs));
+    return summary.endedAtMs ?? null;
   }
 
   /**
@@ -81,7 +81,7 @@ export class Retention {
     const { job, deleted } = row.value;
     const keptMs = job.oneOff ? limits.runRetentionMs : limits.jobRetentionMs;
     const isDue = keptMs !== null && clock.nowMs() - endedMs >= keptMs;
-    if (!isDue && deleted !== true && (job.oneOff || !isSurplus)) return;
+    if (!isDue && deleted !== true && !isSurplus) return;
     const outcomes = this.#outcomesOf(jobKey);
     if ((await this.#forgetOnHosts(outcomes)).length < outcomes.length) return;
     await this.#deleteKeys([...copy.versionsByJob.of(jobKey).keys()].map((name) => keys.versions + name));

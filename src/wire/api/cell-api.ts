@@ -21,8 +21,28 @@ export interface CellStatus {
   /** null: this monitor does not maintain the store, or the store does not answer. */
   readonly store: StoreStatus | null;
   readonly shared: readonly SharedStatus[];
+  /** Absent from older monitors. */
+  readonly kept?: KeptRecords;
   /** Those that are registered. Absent from older monitors. */
   readonly monitors?: readonly MonitorAddress[];
+}
+
+/** Records of what has ended, and how many may stay and for how long, by this monitor's settings; null: all, for ever. */
+export interface KeptRecords {
+  /** One-off runs that have ended. */
+  readonly runs: KeptCount;
+  /** Other jobs that have ended. */
+  readonly jobs: KeptCount;
+  /** Earlier versions: the most of each job. */
+  readonly versions: Omit<KeptCount, 'most'> & { readonly mostEach: number | null };
+  /** Ended allocations: the most of each slot of a job. */
+  readonly outcomes: { readonly count: number; readonly mostEach: number | null };
+}
+
+export interface KeptCount {
+  readonly count: number;
+  readonly most: number;
+  readonly forMs: number | null;
 }
 
 /** Where the metrics of all roles are, as Prometheus' `http_sd_configs` read it. */

@@ -93,6 +93,8 @@ export interface JobSummary {
   /** It is deleted when nothing of it is placed any more. */
   readonly deleted?: true;
   readonly phase: JobPhase;
+  /** When the last of it ended; of an ended job of which nothing is placed any more. */
+  readonly endedAtMs?: number;
   readonly counts: AllocationCounts;
   /** Of all its slots. */
   readonly restarts: Restarts;

@@ -81,6 +81,12 @@ const cell: CellStatus = {
     ...{ revision: 812, compactedRevision: 0, databaseBytes: 81_920, inUseBytes: 65_536 },
     ...{ quotaBytes: 2_147_483_648, isFull: false },
   },
+  kept: {
+    runs: { count: 120, most: 10_000, forMs: 3_600_000 },
+    jobs: { count: 4, most: 10_000, forMs: 2_592_000_000 },
+    versions: { count: 7, mostEach: 20, forMs: 7_776_000_000 },
+    outcomes: { count: 131, mostEach: 5 },
+  },
   monitors: [{ id: 'monitor-1', address: 'https://10.0.0.2:7070' }],
 };
 const quota: QuotaStatus = {

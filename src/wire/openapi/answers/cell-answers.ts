@@ -48,6 +48,8 @@ export const sharedStatus: z.ZodType<SharedStatus> = z.object({
   pools: z.array(z.object({ value: text, capacity: whole, used: whole, hosts: whole })),
 });
 
+const keptCount = z.object({ count: whole, most: whole, forMs: whole.nullable() });
+
 export const cellStatus: z.ZodType<CellStatus> = z.object({
   ...{ hosts: z.object({ known: whole, alive: whole }), allocations: whole, jobs: whole },
   store: z
@@ -57,6 +59,13 @@ export const cellStatus: z.ZodType<CellStatus> = z.object({
     })
     .nullable(),
   shared: z.array(sharedStatus),
+  kept: maybe(
+    z.object({
+      ...{ runs: keptCount, jobs: keptCount },
+      versions: z.object({ count: whole, mostEach: whole.nullable(), forMs: whole.nullable() }),
+      outcomes: z.object({ count: whole, mostEach: whole.nullable() }),
+    }),
+  ),
   monitors: maybe(z.array(z.object({ id: text, address: text }))),
 });
 

@@ -43,7 +43,7 @@ export const bulkAnswer: z.ZodType<BulkAnswer> = z.object({
 export const jobSummary: z.ZodType<JobSummary> = z.object({
   ...{ namespace: text, name: text, type: text, precedence: whole, version: whole },
   ...{ desired: z.enum(['run', 'stop']), owner: text.nullable(), submittedAtMs: whole, oneOff: z.boolean() },
-  ...{ deleted: maybe(yes), phase: z.enum(JOB_PHASES), restarts },
+  ...{ deleted: maybe(yes), phase: z.enum(JOB_PHASES), endedAtMs: maybe(whole), restarts },
   counts: z.object({
     ...{ desired: whole, placed: whole, running: whole, ready: maybe(whole), complete: whole, failed: whole },
   }),

@@ -271,6 +271,27 @@ describe('reaper', () => {
     expect(monitor.state.copy.outcomes.size).toBe(0);
   });
 
+  it('S1.34 ended one-off runs go by number, too, and the cell tells how many there are beside how many may be', async () => {
+    const { monitor, address } = await world.monitor('m1', { reaper: { runsKept: 2 } });
+    const end = async (key: string): Promise<void> => {
+      const file = { name: 'hello', type: 'batch', command: ['x'] };
+      const run = await world.call('POST', `${address}/v1/runs`, file, { 'idempotency-key': key });
+      const { job } = run.body as RunAnswer;
+      await world.end(allocationOf('h1', `of-${key}`, { job, group: job }));
+      await pass(10, []);
+    };
+    for (const key of ['one', 'two', 'three']) await end(key);
+    await pass(10, []);
+    const names = [...monitor.state.copy.outcomes.names()].map((name) =>
+      name.slice(name.lastIndexOf('/') + 1),
+    );
+    expect(names.sort()).toEqual(['of-three', 'of-two']);
+    const { body } = await world.call('GET', `${address}/v1/cell`);
+    expect(body).toMatchObject({
+      kept: { runs: { count: 2, most: 2, forMs: 3_600_000 }, jobs: { count: 0 }, outcomes: { count: 2 } },
+    });
+  });
+
   it('S1.34 S1.20 earlier versions go by number and by age, but for those that something still names', async () => {
     const host = await world.host('h1');
     const reaper = { versionsKept: 2, versionRetentionMs: 500_000 };
