@@ -5,16 +5,23 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { DevCellProcess } from '../support/cli.ts';
 import { issueFor, ONE_OF_EACH, PROJECT_ROOT, runCli, startDevCell, testFolder } from '../support/cli.ts';
 import { freePort } from '../support/free-port.ts';
+import { OtlpCollector } from '../support/otlp-collector.ts';
 
 const DASHBOARDS = join(PROJECT_ROOT, 'docs', 'dashboards');
 const folder = testFolder();
 let cell: DevCellProcess;
+let collector: OtlpCollector;
 
 beforeAll(async () => {
-  cell = await startDevCell(folder.path, ONE_OF_EACH);
+  collector = await OtlpCollector.start();
+  cell = await startDevCell(folder.path, ONE_OF_EACH, {
+    OTEL_EXPORTER_OTLP_ENDPOINT: collector.endpoint,
+    OTEL_BSP_SCHEDULE_DELAY: '100',
+  });
 });
 afterAll(async () => {
   await cell.stop();
+  await collector[Symbol.asyncDispose]();
   folder[Symbol.dispose]();
 });
 
@@ -37,6 +44,7 @@ async function startPrometheus() {
     'prometheus',
     [
       `--config.file=${join(folder.path, 'prometheus.yaml')}`,
+      '--enable-feature=exemplar-storage',
       ...[`--storage.tsdb.path=${join(folder.path, 'tsdb')}`, `--web.listen-address=${listen}`],
     ],
     { stdio: 'ignore' },
@@ -77,6 +85,33 @@ it('issue 28: Prometheus finds every role by a monitor, over TLS, and reads what
     };
     const loaded = rules.data.groups.flatMap((group) => group.rules);
     expect(loaded.map(({ name }) => name)).toContain('MooragePendingTooLong');
+  } finally {
+    await prometheus.stop();
+  }
+});
+
+interface Exemplars {
+  readonly data?: readonly {
+    readonly exemplars: readonly { readonly labels: { readonly trace_id?: string } }[];
+  }[];
+}
+
+it('issue 28: Prometheus reads OpenMetrics, and beside a slow commit the trace of a job', async () => {
+  await runCli(['run', '--', 'true'], { cwd: folder.path });
+  const prometheus = await startPrometheus();
+  try {
+    const question = 'query=moorage_commit_seconds_bucket&start=0&end=4000000000';
+    const traces = async (): Promise<readonly (string | undefined)[]> => {
+      const answer = (await prometheus.ask(`/api/v1/query_exemplars?${question}`)) as Exemplars | null;
+      return (answer?.data ?? []).flatMap(({ exemplars }) => exemplars.map(({ labels }) => labels.trace_id));
+    };
+    while ((await traces()).length === 0);
+    const [traceId = ''] = await traces();
+    await collector.until((spans) =>
+      spans.some((span) => span.traceId === traceId && span.name === 'commit'),
+    );
+    // A counter has the same name in both formats.
+    while ((await prometheus.query('moorage_tickets_total')).length === 0);
   } finally {
     await prometheus.stop();
   }
