@@ -161,7 +161,7 @@ export class SchedulerTerm implements Term {
     });
     const stopper = new Stopper(this, releaser);
     this.#gangs = new GangRepair(this, {
-      place: (job, group, fills, planId) => this.placer.place(job, group, fills, planId),
+      place: (job, group, fills, planId) => this.placer.place(job, group, fills, planId) ?? [],
       runPlan,
       released: (job, entry) => releaser.released(job, entry, null),
       stop: (job, stops) => stopper.stop(job, stops),

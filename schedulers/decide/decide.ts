@@ -202,6 +202,7 @@ export class Decider {
     state.tries += 1;
     stats.decisions += 1;
     const entries = this.#parts.placer.place(job, group, slice, planId);
+    if (entries === null) return [];
     if (entries.length === slice.length) {
       state.parkedSinceMs = null;
       state.explanation = null;

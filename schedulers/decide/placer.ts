@@ -22,8 +22,15 @@ import { DataPlaces } from './data-places.ts';
 import { chanceFor, PackingChance } from './partition.ts';
 import type { OwnedJob } from '../state/owned-job.ts';
 import { Entry } from '../state/owned-job.ts';
+import { backOffGroup } from '../state/group-backoff.ts';
+import { PolicyError } from '../../src/core/scoring/policy.ts';
 
 const ID_BYTES = 16;
+
+/** Its author may mend it meanwhile: what makes it throw may be in the cell. */
+const POLICY_WAIT_MS = 5_000;
+/** A stack or a dump in a message is for the log. */
+const POLICY_FAULT_CHARS_MAX = 300;
 
 /**
  * Finds hosts for slots, with `place` of `src/core`, and assumes the placements in the private cell (Omega): decisions that
@@ -54,24 +61,56 @@ export class Placer {
 
   /**
    * @param fills of one group; at most as many are placed as there are
-   * @returns the placed ones, in the order of `fills`, shorter where no host was found
+   * @returns the placed ones, in the order of `fills`, shorter where no host was found; null: the scheduler's own policy
+   *   threw, nothing is placed, and the group waits with that as its reason
    */
-  place(job: OwnedJob, group: Group, fills: readonly Fill[], planId: string): Entry[] {
+  place(job: OwnedJob, group: Group, fills: readonly Fill[], planId: string): readonly Entry[] | null {
+    const made: Entry[] = [];
+    try {
+      this.#placeAll(job, group, fills, { planId, made });
+      return made;
+    } catch (error) {
+      if (!(error instanceof PolicyError)) throw error;
+      for (const entry of made) this.#forget(job, entry);
+      this.#policyFailed(job, group, error);
+      return null;
+    }
+  }
+
+  #forget(job: OwnedJob, entry: Entry): void {
+    this.#term.cell.state.forget(entry.allocation);
+    this.#term.dropEntry(job, entry);
+  }
+
+  #policyFailed(job: OwnedJob, { name }: Group, error: PolicyError): void {
+    const why = error.message.replaceAll(/\s+/g, ' ').slice(0, POLICY_FAULT_CHARS_MAX);
+    if (job.group(name).blockedWhy !== why) {
+      this.#term.world.log.error({ error, job: job.name, group: name }, 'the policy threw; the group waits');
+      this.#term.emit('parked', job, `${name}: ${why}`);
+    }
+    backOffGroup(this.#term, job, name, why, POLICY_WAIT_MS);
+  }
+
+  /** @param into `made`: what is placed, in the order of `fills` */
+  #placeAll(
+    job: OwnedJob,
+    group: Group,
+    fills: readonly Fill[],
+    { planId, made }: { readonly planId: string; readonly made: Entry[] },
+  ): void {
     const { world } = this.#term;
     const nowMs = wallMs(world);
     // One draw for the ids of all of them.
     const bytes = world.random.bytes(fills.length * ID_BYTES);
-    const entries: Entry[] = [];
     for (const part of byAvoided(fills)) {
       const places = this.#places(job, group, part);
       for (const [i, placement] of places.entries()) {
         const fill = part[i];
         if (fill === undefined || placement === null) continue;
-        const id = makeId(nowMs, bytes, entries.length * ID_BYTES);
-        entries.push(this.assume(job, group, fill, { id, planId, placement }));
+        const id = makeId(nowMs, bytes, made.length * ID_BYTES);
+        made.push(this.assume(job, group, fill, { id, planId, placement }));
       }
     }
-    return entries;
   }
 
   /** The request for a slot with preemption: of the hosts that the group holds, only `distinct` counts there. */
@@ -100,7 +139,9 @@ export class Placer {
   /** How many of the group fit at once, now and in an empty cell. Walks over the cell. */
   fits(job: OwnedJob, group: Group, fills: readonly Fill[]): Fits {
     const request = this.#request(job, group, fills.length, fills[0], this.#heldBy(job, group));
-    return fits(this.#term.cell.state, request, this.#term.options.placement);
+    // What fits depends on no score, and a policy of somebody's own may throw.
+    const { scoreHost: _own, ...placement } = this.#term.options.placement;
+    return fits(this.#term.cell.state, request, placement);
   }
 
   /** Assumes a placement in the private cell. @param made `evicts`: victims that give up its capacity */

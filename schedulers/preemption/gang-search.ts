@@ -93,7 +93,7 @@ export class GangSearch {
   /** @returns false: not all of them fit, or they are no longer wanted */
   async placeAll(fills: readonly Fill[]): Promise<boolean> {
     const { placer } = this.#parts;
-    this.#entries.push(...placer.place(this.#job, this.#group, fills, this.#id));
+    this.#entries.push(...(placer.place(this.#job, this.#group, fills, this.#id) ?? []));
     for (const entry of this.#entries) {
       const { host } = entry.allocation;
       this.#fitting.set(host, (this.#fitting.get(host) ?? 0) + 1);

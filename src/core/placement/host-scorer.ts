@@ -8,7 +8,8 @@ import { lossRuleOf } from '../scoring/fragmentation.ts';
 import type { GroupCount } from './group-count.ts';
 import type { HostSlot } from '../cell-state/host-slot.ts';
 import { exactByRow, fitsBeyondRow, needOf, rowFits } from './needs.ts';
-import type { PlacementPolicy, ScoreHost } from '../scoring/policy.ts';
+import type { PlacementPolicy, ScoreHost, ScoredHost, ScoredWork } from '../scoring/policy.ts';
+import { PolicyError } from '../scoring/policy.ts';
 import type { PlacementRequest } from './placement-request.ts';
 import type { Kept } from '../scoring/model-demand.ts';
 import { NOTHING_KEPT } from '../scoring/model-demand.ts';
@@ -142,11 +143,21 @@ export class HostScorer {
       rows[offset + MEMORY]!,
       rows[offset + GPU_TOTAL]!,
     ];
-    const score = scoreHost(
-      { host, free: { cpuMilli, memoryMib, gpuMilli } },
-      { namespace, job, group: group.name, ask },
-    );
+    const free = { cpuMilli, memoryMib, gpuMilli };
+    const score = this.#askPolicy(scoreHost, { host, free }, { namespace, job, group: group.name, ask });
     return score > 0 ? Math.min(score, 1) : 0;
+  }
+
+  /** @throws PolicyError */
+  #askPolicy(scoreHost: ScoreHost, scored: ScoredHost, work: ScoredWork): number {
+    try {
+      return scoreHost(scored, work);
+    } catch (error) {
+      const why = error instanceof Error ? error.message : String(error);
+      throw new PolicyError(`policy ${this.#policy.name} failed on ${scored.host.id}: ${why}`, {
+        cause: error,
+      });
+    }
   }
 
   #allowed(host: number): boolean {

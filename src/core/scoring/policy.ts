@@ -45,10 +45,15 @@ export interface ScoredWork {
 
 /**
  * How good the host is, from 0 to 1; the best one of the sample is chosen. It is asked for hosts that fit alone, a thousand
- * times in a decision, and must depend on nothing but what it is given: with the same cell, the same answer. It must not
- * throw: it is called amid the scheduler's own loop.
+ * times in a decision, and must depend on nothing but what it is given: with the same cell, the same answer. When it throws,
+ * the group waits with that as its reason and is tried again; other jobs go on.
  */
 export type ScoreHost = (host: ScoredHost, work: ScoredWork) => number;
+
+/** A policy of somebody's own threw. */
+export class PolicyError extends Error {
+  override readonly name = 'PolicyError';
+}
 
 /** Fills hosts up: for batch work. */
 export const BINPACK: PlacementPolicy = { name: 'binpack', score: 'binpack', sample: 32, sameHostCost: 0 };
