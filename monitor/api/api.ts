@@ -35,7 +35,7 @@ import { rolloutRoutes } from './rollout-routes.ts';
 import { revisionHeader } from './requests.ts';
 import { joinRoutes } from './join-routes.ts';
 import { knowsEnough } from './min-revision.ts';
-import { openApiRoute, schemaRoutes } from './schema-routes.ts';
+import { openApiRoutes, schemaRoutes } from './schema-routes.ts';
 import { checkSight } from './sight.ts';
 import { secretRoutes } from './secret-routes.ts';
 import { streamRoutes } from './stream-routes.ts';
@@ -73,5 +73,5 @@ export function monitorRoutes(state: MonitorState, keeper: StoreKeeper | null): 
   });
   const [method, path, right] = ATTACH;
   const served = [...wrapped, ...pageRoutes(state)];
-  return [...served, openApiRoute(state, [...served, { method, path, right }])];
+  return [...served, ...openApiRoutes(state, [...served, { method, path, right }])];
 }

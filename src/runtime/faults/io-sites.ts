@@ -346,6 +346,7 @@ monitor DELETE /v1/shared/:name
 monitor DELETE /v1/tokens/:id
 monitor DELETE /v1/volumes/:namespace/:claim
 monitor GET /
+monitor GET /docs
 monitor GET /livez
 monitor GET /metrics
 monitor GET /page/:file

@@ -1,7 +1,7 @@
 /**
  * The document that tells programs what a monitor's API takes: OpenAPI 3.1, of the routes that are served, and of the shapes by
  * which their bodies are checked. `operations/` has what it says of each route, `answers/` what it says of answers; `api-page.ts` makes
- * `docs/api.md` of it.
+ * `docs/api.md` of it, `docs-page.ts` the page that monitors serve at `/docs`.
  */
 import { z } from 'zod';
 import type { Right } from '../../core/access/access.ts';

@@ -78,6 +78,14 @@ export const CELL_OPERATIONS: Readonly<Record<string, Operation>> = {
     summary: 'This document',
     answers: [{ status: 200, type: 'application/vnd.oai.openapi+json', of: 'OpenAPI 3.1' }],
   },
+  'GET /docs': {
+    summary: 'This document for people, a page without scripts',
+    answers: [{ status: 200, type: 'text/html', of: 'the page' }],
+  },
+  'GET /docs/style.css': {
+    summary: 'The style of that page',
+    answers: [{ status: 200, type: 'text/css', of: 'the style' }],
+  },
   'GET /': {
     summary: 'The page that people see',
     answers: [{ status: 200, type: 'text/html', of: 'the page' }],

@@ -46,6 +46,23 @@ describe('28 the page, from a real server', () => {
   });
   afterEach(() => world.close());
 
+  it('beside it the document of the API, with no script and no address of another', async () => {
+    const { status, headers, body } = await ask(`${address}/docs`);
+    expect([status, headers['content-type']]).toEqual([200, 'text/html; charset=utf-8']);
+    const text = body.toString();
+    expect(headers['content-security-policy']).toBe(
+      "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    );
+    expect(text).not.toMatch(/<script|javascript:|\son\w+=|style=|(?:src|href)="(?:https?:)?\/\//);
+    const links = [...text.matchAll(/href="#([^"]+)"/g)].map(([, id = '']) => id);
+    expect(links.length).toBeGreaterThan(100);
+    expect(links.filter((id) => !text.includes(`id="${id}"`))).toEqual([]);
+    for (const part of ['POST /v1/jobs', 'GET /v1/hosts/{host}', 'no-such-job', 'id="JobStatus"'])
+      expect(text).toContain(part);
+    const style = await ask(`${address}/docs/style.css`);
+    expect([style.status, style.headers['content-type']]).toEqual([200, 'text/css; charset=utf-8']);
+  });
+
   it('is served with a policy that lets nothing run and nothing be called but what is of the cell', async () => {
     const { status, headers, body } = await ask(`${address}/`);
     expect([status, body.toString()]).toEqual([200, '<p>the page</p>']);
