@@ -74,6 +74,7 @@ import { Tokens } from './tokens/tokens.ts';
 import { EligibilityWriter } from './hosts/eligibility.ts';
 import { AutoRevert } from './jobs/auto-revert.ts';
 import { JobVersions } from './jobs/versions.ts';
+import { Plans } from './jobs/plans.ts';
 import { SchedulerQueries } from './jobs/why.ts';
 
 export interface MonitorDeps extends Omit<RolePorts, 'keys'> {
@@ -273,6 +274,7 @@ export class Monitor {
       }),
       events: new EventLog(id, clock, () => copy.revision),
       schedulers: new SchedulerQueries(copy, http),
+      plans: new Plans(copy, http),
       tokens: new Tokens(tokenDeps),
       secrets: new Secrets(tokenDeps),
       openid: new OpenIdProviders({

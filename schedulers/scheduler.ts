@@ -7,6 +7,7 @@
  *
  * - `ownership/`: which jobs this scheduler works on; how it claims them and takes up what the store holds of them.
  * - `decide/`: which host each task gets; the decision queue, and jobs that fit nowhere.
+ * - `plan/`: what would be decided if something changed, on a copy.
  * - `preemption/`: which running tasks of lower precedence make room for slots that fit nowhere.
  * - `gangs/`: groups that are placed together or not at all.
  * - `commit/`: tickets, then what one commit contains, and what follows when it is refused; the release of claims.
@@ -77,6 +78,7 @@ export class Scheduler {
           const owned = this.#term?.jobs.get(`${namespace}/${job}`);
           return owned === undefined || this.#term === null ? undefined : whyOf(this.#term, owned);
         },
+        plan: (request) => this.#term?.plan(request) ?? Promise.resolve(null),
         events: (signal, unseen) => this.#events.subscribe(signal, unseen),
         isReady: () => this.#term?.ready ?? false,
         measure: () => this.measure(),

@@ -10,11 +10,12 @@ import type { Fill } from '../src/core/slots/job-view.ts';
 import type { Session } from '../src/ports/cell-store.ts';
 import { Committer } from '../src/runtime/commit/commit.ts';
 import { sleep, untilAborted } from '../src/runtime/wait/wait.ts';
+import type { SchedulerPlan, SchedulerPlanRequest } from '../src/wire/plan/plan.ts';
 import type { SchedulerEventKind } from '../src/wire/api/scheduler-api.ts';
 import { PrivateCell } from './state/cell.ts';
 import type { Partition, SchedulerWorld, Term } from './state/state.ts';
 import { idsOf, isCurrent, wallMs } from './state/state.ts';
-import { Decider } from './decide/decide.ts';
+import { Decider, storedRecords } from './decide/decide.ts';
 import { DecisionLoop } from './decide/decision-loop.ts';
 import type { SchedulerEvents } from './state/events.ts';
 import { Preemption } from './preemption/preemption.ts';
@@ -38,6 +39,7 @@ import { OwnedJobs } from './ownership/owned-jobs.ts';
 import { Ownership } from './ownership/ownership.ts';
 import { Parking } from './decide/parking.ts';
 import { Placer } from './decide/placer.ts';
+import { Plans } from './plan/plan.ts';
 import { Releaser } from './commit/releaser.ts';
 import { Reports } from './hosts/reports.ts';
 import { Starter } from './hosts/starter.ts';
@@ -91,6 +93,7 @@ export class SchedulerTerm implements Term {
   readonly #gangs: GangRepair;
   readonly #loop: DecisionLoop;
   readonly #sweeper: Sweeper;
+  readonly #plans: Plans;
   /** Jobs that wait to be claimed, read, decided or committed. */
   readonly #backlog: () => number;
   #ready = false;
@@ -166,12 +169,14 @@ export class SchedulerTerm implements Term {
       released: (job, entry) => releaser.released(job, entry, null),
       stop: (job, stops) => stopper.stop(job, stops),
     });
+    const isPaused = ({ namespace, name }: OwnedJob): boolean =>
+      this.pauses.on('placement', { namespace, job: name }) !== null;
+    const isReporting = (host: string): boolean => this.#reports.isReporting(host);
     this.decider = new Decider(this, {
       ...{ placer: this.placer, parking: this.#parking, stopper, releaser },
-      preempt: (job, group, fills, isGang) => preemption.begin(job, group, fills, isGang),
-      secrets: this.#secrets,
-      isPaused: ({ namespace, name }) => this.pauses.on('placement', { namespace, job: name }) !== null,
-      isReporting: (host) => this.#reports.isReporting(host),
+      preempt: (job, group, fills, isGang) => void preemption.begin(job, group, fills, isGang),
+      records: storedRecords(this),
+      ...{ secrets: this.#secrets, isPaused, isReporting },
       finish: (job, as) => void this.#jobs.finish(job, as),
     });
     this.#reports = this.#newReports();
@@ -185,6 +190,11 @@ export class SchedulerTerm implements Term {
       runPlan: (job, plan) => void runPlan(job, plan),
       storeTakes: () => this.committer.placementsMax,
       onPause: () => this.committer.flush(),
+    });
+    this.#plans = new Plans(this, {
+      ...{ table, loader, secrets: this.#secrets, isPaused, isReporting },
+      pauseOf: (what, target) => this.pauseOf(what, target),
+      waiting: (job, group) => fillsOf(job).filter((fill) => fill.group === group).length,
     });
     this.#sweeper = new Sweeper(this, {
       ...{ table, reports: this.#reports, parking: this.#parking, releaser },
@@ -312,6 +322,11 @@ export class SchedulerTerm implements Term {
   /** Who has paused it, and why; null: it goes on. */
   pauseOf(what: Pausable, target: PauseScope): string | null {
     return sentenceOf(this.pauses.on(what, target));
+  }
+
+  /** What would be decided; null: not ready, or too many wait. @throws StoreError, RecordError */
+  async plan(request: SchedulerPlanRequest): Promise<SchedulerPlan | null> {
+    return this.#ready ? await this.#plans.plan(request) : null;
   }
 
   #pauseChanged({ what }: Pause, isOn: boolean): void {

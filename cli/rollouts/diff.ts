@@ -36,12 +36,18 @@ function isMap(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
+/** The file's job, in the namespace of the context unless it names another one. */
+export async function jobOfFile(context: Context, file: string): Promise<Job> {
+  const job = await readJobFile(file);
+  return { ...job, namespace: job.namespace === 'default' ? context.namespace : job.namespace };
+}
+
 /** How the file differs from the version that is there, and what `run` would do. Exits with 1 when it differs. */
 export async function diff(context: Context, file: string, version: number | null): Promise<number> {
-  const after = await readJobFile(file);
-  const namespace = after.namespace === 'default' ? context.namespace : after.namespace;
-  const before = await jobOf(context, { namespace, job: after.name }, version);
-  const changes = before === null ? [] : changesBetween(before, { ...after, namespace });
+  const after = await jobOfFile(context, file);
+  const { namespace, name } = after;
+  const before = await jobOf(context, { namespace, job: name }, version);
+  const changes = before === null ? [] : changesBetween(before, after);
   const effects = before === null ? ['a new job'] : effectsOf(before, after);
   await printAnswer(
     context,
@@ -54,7 +60,7 @@ export async function diff(context: Context, file: string, version: number | nul
   return before !== null && changes.length === 0 ? EXIT.ok : EXIT.workloadFailed;
 }
 
-async function jobOf(
+export async function jobOf(
   context: Context,
   name: { readonly namespace: string; readonly job: string },
   version: number | null,
@@ -93,11 +99,16 @@ function effectsOf(before: Job, after: Job): readonly string[] {
   });
 }
 
-function render(changes: readonly JobChange[], effects: readonly string[]): string {
-  const lines = changes.flatMap(({ path, before, after }) => [
+/** `- groups.web.count: 3`, `+ groups.web.count: 5` */
+export function linesOf(changes: readonly JobChange[]): readonly string[] {
+  return changes.flatMap(({ path, before, after }) => [
     ...(before === undefined ? [] : [`- ${path}: ${shown(before)}`]),
     ...(after === undefined ? [] : [`+ ${path}: ${shown(after)}`]),
   ]);
+}
+
+function render(changes: readonly JobChange[], effects: readonly string[]): string {
+  const lines = linesOf(changes);
   const outcome =
     effects.length > 0 ? effects : [changes.length === 0 ? 'no difference' : 'nothing is restarted'];
   return [...lines, ...outcome].map((line) => `${line}\n`).join('');

@@ -4,12 +4,14 @@
  * - `steer.ts`: how far an update is; pauses, resumes and promotes it
  * - `renew.ts`: makes a new version of an old one, of another count, or of the same to restart it; follows it like `run`
  * - `history.ts`: the versions that are kept; `diff.ts`: how a job file differs from what is there
+ * - `plan.ts`: what a submission, or a change of hosts, would start, stop, move and preempt; `plan-text.ts` words it
  */
 import type { Command } from 'commander';
 import type { GlobalOptions } from '../command/context.ts';
-import type { ProgramInput } from '../command/command.ts';
+import type { ProgramInput, Runner } from '../command/command.ts';
 import { cellVerb, wholeNumber } from '../command/command.ts';
 import { usageError } from '../command/exit.ts';
+import { PLAN_HOSTS_MAX } from '../../src/wire/values/bounds.ts';
 import type { FollowOptions } from './renew.ts';
 
 /** As in a job file. */
@@ -51,6 +53,14 @@ export function addRolloutVerbs(program: Command, { run }: ProgramInput): void {
         (await import('./diff.ts')).diff(context, file, options.version ?? null),
       ),
     );
+  cellVerb(
+    program,
+    'plan <file>',
+    'what a submission would start, stop, move and preempt; 1 when anything',
+  ).action((file: string, options: GlobalOptions) =>
+    run(options, async (context) => (await import('./plan.ts')).planFile(context, file)),
+  );
+  addWhatIfVerbs(program, run);
   renewing(cellVerb(program, 'scale <job> <count>', 'another number of allocations; restarts none'))
     .option('--group <name>', 'of a job with several groups')
     .action((job: string, count: string, options: Renewing & { group?: string }) =>
@@ -67,6 +77,37 @@ export function addRolloutVerbs(program: Command, { run }: ProgramInput): void {
   renewing(cellVerb(program, 'restart <job>', 'restart a service, one allocation after the other')).action(
     (job: string, options: Renewing) =>
       run(options, async (context) => (await import('./renew.ts')).restart(context, job, options)),
+  );
+}
+
+function addWhatIfVerbs(program: Command, run: Runner): void {
+  const whatIf = program
+    .command('whatif')
+    .description('which jobs would move, wait or be preempted; changes nothing');
+  cellVerb(whatIf, 'host-lost <host...>', 'if these hosts were lost').action(
+    (hosts: string[], options: GlobalOptions) =>
+      run(options, async (context) => (await import('./plan.ts')).whatIf(context, { hostsLost: hosts })),
+  );
+  cellVerb(whatIf, 'add-hosts <n>', 'if there were so many hosts more')
+    .requiredOption('--like <host>', 'of the size and the attributes of this one')
+    .action((count: string, options: GlobalOptions & { like: string }) =>
+      run(options, async (context) => {
+        const hostsAdded = { count: hostsIn(count), like: options.like };
+        return (await import('./plan.ts')).whatIf(context, { hostsAdded });
+      }),
+    );
+  cellVerb(whatIf, 'submit <file>', 'if this job file were submitted').action(
+    (file: string, options: GlobalOptions) =>
+      run(options, async (context) => (await import('./plan.ts')).whatIfSubmitted(context, file)),
+  );
+}
+
+function hostsIn(text: string): number {
+  const count = Number(text);
+  if (/^\d{1,6}$/.test(text) && count >= 1 && count <= PLAN_HOSTS_MAX) return count;
+  throw usageError(
+    `${text} is no number of hosts: a whole number from 1 to ${String(PLAN_HOSTS_MAX)}`,
+    'moorage whatif add-hosts 2 --like host-1',
   );
 }
 

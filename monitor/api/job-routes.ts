@@ -7,11 +7,13 @@ import type { JobProblem } from '../../src/wire/job-file/job-file.ts';
 import { JobReader, parseJobObject, parseRunObject } from '../../src/wire/job-file/job-file.ts';
 import type { ListedJob } from '../../src/wire/job-file/listed-job.ts';
 import type { ProblemError } from '../../src/wire/api/problem.ts';
+import { readPlanRequest } from '../../src/wire/plan/plan-requests.ts';
 import type { AllocationStatus, BulkResult } from '../../src/wire/api/monitor-api.ts';
 import { BULK_BYTES_MAX, BULK_JOBS_MAX } from '../../src/wire/api/monitor-api.ts';
 import type { MonitorState } from './monitor-state.ts';
 import { withDeadline } from '../../src/runtime/wait/wait.ts';
 import { REQUEST_ID_HEADER } from '../../src/wire/access/audit-api.ts';
+import { changeOf, seenBy } from '../jobs/plan-answer.ts';
 import { tracedSubmit } from '../jobs/traced-submit.ts';
 import { cellUsage } from '../jobs/usage.ts';
 import { noSuchJob, refuse } from '../refusals.ts';
@@ -77,6 +79,10 @@ export function jobRoutes(state: MonitorState): Route[] {
       right: 'read',
       handle: (request) => exit(state, request),
     },
+    {
+      ...{ method: 'POST', path: '/v1/plan', right: 'read', reads: true },
+      handle: (request) => plan(state, request),
+    },
     { method: 'POST', path: '/v1/runs', right: 'submit', handle: (request) => run(state, request) },
     {
       method: 'GET',
@@ -139,6 +145,18 @@ async function submitMany(
     results[places[i] ?? 0] = 'answer' in one ? one.answer : { problem: problemOfPart(one.error) };
   }
   return { status: 200, headers: revisionHeader(last), body: { results } };
+}
+
+/** What would be decided if something changed. Nothing is written. */
+async function plan(state: MonitorState, { body, peer }: RouteRequest): Promise<RouteReply> {
+  const { writes, plans, copy } = state;
+  const request = readPlanRequest(body);
+  if (request.submit === undefined)
+    return { status: 200, body: seenBy(peer, await plans.hosts(changeOf(copy, request))) };
+  const job = { ...readJob(request.submit), oneOff: false };
+  checkSubmits(peer, job.namespace);
+  const { record, versionBefore } = await writes.preview(job);
+  return { status: 200, body: seenBy(peer, { ...(await plans.submit(record)), versionBefore }) };
 }
 
 async function run(state: MonitorState, request: RouteRequest): Promise<RouteReply> {

@@ -13,6 +13,7 @@ import type { JobVersions } from '../jobs/versions.ts';
 import type { LogRelay } from '../runs/log-relay.ts';
 import type { ReportRelay } from '../view/report-relay.ts';
 import type { ServiceNames } from '../names/names.ts';
+import type { Plans } from '../jobs/plans.ts';
 import type { Runs } from '../runs/runs.ts';
 import type { EligibilityWriter } from '../hosts/eligibility.ts';
 import type { ComingVerdict } from '../hosts/hosts.ts';
@@ -45,6 +46,7 @@ export interface MonitorState extends MonitorContext {
   readonly logs: LogRelay;
   readonly events: EventLog;
   readonly schedulers: SchedulerQueries;
+  readonly plans: Plans;
   readonly tokens: Tokens;
   readonly secrets: Secrets;
   readonly openid: OpenIdProviders;

@@ -39,6 +39,9 @@ interface RenewOptions extends SubmitOptions {
   readonly isKnown?: boolean;
 }
 
+/** Nothing is written: there is nothing to trace. */
+const PREVIEW: RenewOptions = { ifMatch: null, traceparent: undefined };
+
 /** Submits and stops jobs: each a compare-and-swap on the job's key. */
 export class JobWrites {
   readonly #deps: JobWritesDeps;
@@ -50,6 +53,21 @@ export class JobWrites {
   /** @throws ProblemError 409 when another version is there than asked for, or the type would change */
   submit(job: Job, options: SubmitOptions): Promise<Written<SubmitAnswer>> {
     return this.#renew(job, options, (known) => sinceRestart(job, known));
+  }
+
+  /**
+   * The record that a submission would write now: that which is there, when it would change nothing.
+   * @throws ProblemError as `submit`
+   */
+  async preview(job: Job): Promise<{ readonly record: JobRecord; readonly versionBefore: number | null }> {
+    const known = await this.#read(this.#deps.keys.job(job.namespace, job.name));
+    const wanted = sinceRestart(job, known);
+    checkSubmit(wanted, known, null);
+    if (known === null)
+      return { record: this.#recordOf(wanted, null, PREVIEW), versionBefore: null };
+    const versionBefore = known.record.version;
+    if (isThere(wanted, known)) return { record: known.record, versionBefore };
+    return { record: this.#recordOf(wanted, known, PREVIEW), versionBefore };
   }
 
   /**
@@ -129,7 +147,7 @@ export class JobWrites {
     for (let tries = 0; tries < TRIES_MAX; tries++) {
       const job = make(known);
       checkSubmit(job, known, options.ifMatch);
-      if (known !== null && known.record.desired === 'run' && sameSpec(known.record.job, job))
+      if (known !== null && isThere(job, known))
         return {
           answer: { namespace, name, version: known.record.version, changed: false },
           revision: known.revision,
@@ -262,8 +280,9 @@ function sameWish({ rollout: a }: JobRecord, { rollout: b }: JobRecord): boolean
   return a?.paused === b?.paused && a?.promoted === b?.promoted;
 }
 
-function sameSpec(a: Job, b: Job): boolean {
-  return canonicalJson(a) === canonicalJson(b);
+/** Then a submission changes nothing. */
+function isThere(job: Job, { record }: Known): boolean {
+  return record.desired === 'run' && canonicalJson(record.job) === canonicalJson(job);
 }
 
 function checkSubmit(job: Job, known: Known | null, ifMatch: number | null): void {

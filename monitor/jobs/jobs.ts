@@ -7,6 +7,7 @@
  * - `job-changes.ts`: wakes requests that wait for a change of a job
  * - `versions.ts`: the versions of a job; `auto-revert.ts`: undoes an update that failed
  * - `why.ts`: asks the owner why a job waits
+ * - `plans.ts`: asks schedulers what they would do if something changed; `plan-answer.ts`: what a caller may ask and see of it
  * - `usage.ts`: asks hosts what the allocations of a job use
  *
  * The phase of a job is decided by the schedulers' own rule (`src/core/slots/slots.ts`), with one exception: a batch job counts

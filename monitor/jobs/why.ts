@@ -84,7 +84,7 @@ async function answerOf<T>(asked: Promise<T>): Promise<T | null> {
 }
 
 /** A policy may have a name beyond its kind: `batch-fast`. */
-function isOfKind(policy: string, kind: string): boolean {
+export function isOfKind(policy: string, kind: string): boolean {
   return policy === kind || policy.startsWith(`${kind}-`);
 }
 

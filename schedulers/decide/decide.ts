@@ -47,11 +47,28 @@ export interface Decision {
 
 const NOTHING: Decision = Object.freeze({ placed: 0, more: false, plans: [] });
 
+/** What a decision writes by itself. Neither is waited for: each marks the job, and has it looked at again afterwards. */
+export interface DecisionRecords {
+  /** These slots have waited too long: each gets an outcome. */
+  readonly unplaceable: (job: OwnedJob, fills: readonly Fill[], nowMs: number) => void;
+  /** How far the update of the job is. */
+  readonly rollout: (job: OwnedJob, rollout: NonNullable<Evaluation['rollout']>) => void;
+}
+
+/** Written to the store. */
+export function storedRecords(term: Term): DecisionRecords {
+  return {
+    unplaceable: (job, fills, nowMs) => void endUnplaceable(term, job, fills, nowMs),
+    rollout: (job, rollout) => void recordRollout(term, job, rollout),
+  };
+}
+
 export interface DeciderParts {
   readonly placer: Placer;
-  readonly stopper: Stopper;
-  readonly releaser: Releaser;
-  readonly parking: Parking;
+  readonly stopper: Pick<Stopper, 'stop' | 'orderAll'>;
+  readonly releaser: Pick<Releaser, 'release'>;
+  readonly parking: Pick<Parking, 'park'>;
+  readonly records: DecisionRecords;
   readonly secrets: Pick<CellSecrets, 'lacks'>;
   /** Makes room for unplaced slots of one group, if that may be done and could help. */
   readonly preempt: (job: OwnedJob, group: Group, fills: readonly Fill[], isGang: boolean) => void;
@@ -82,9 +99,8 @@ export class Decider {
       this.#parts.stopper.orderAll(job);
       this.#release(job, todo, nowMs);
     }
-    // Neither is waited for: each marks the job while it writes, and has it looked at again afterwards.
-    if (todo.unplaceable.length > 0) void endUnplaceable(this.#term, job, todo.unplaceable, nowMs);
-    if (todo.rollout !== null) void recordRollout(this.#term, job, todo.rollout);
+    if (todo.unplaceable.length > 0) this.#parts.records.unplaceable(job, todo.unplaceable, nowMs);
+    if (todo.rollout !== null) this.#parts.records.rollout(job, todo.rollout);
     if (todo.nextAtMs !== null) this.#term.enqueueAfter(job, todo.nextAtMs - nowMs);
     if (todo.finished !== null) {
       this.#parts.finish(job, todo.finished);

@@ -29,7 +29,9 @@ import { VictimReader } from './victim-reader.ts';
 const SLOTS_MAX = 16;
 
 export interface PreemptionParts extends Pick<SearchParts, 'placer' | 'isPaused' | 'fillsOf'> {
-  readonly parking: Parking;
+  readonly parking: Pick<Parking, 'unparked'>;
+  /** Has it given its place up already, of which its host and the store know nothing? Absent: they know of all. */
+  readonly isGone?: (allocation: string) => boolean;
   /** Tickets, commit and start. @returns when the plan has come to its end */
   readonly runPlan: (job: OwnedJob, plan: PreemptionPlan) => Promise<unknown>;
 }
@@ -46,13 +48,17 @@ export class Preemption {
   constructor(term: Term, parts: PreemptionParts) {
     this.#term = term;
     this.#parts = parts;
-    const search = { ...parts, victims: new VictimReader(term), busyHosts: this.#busyHosts };
+    const search = { ...parts, victims: new VictimReader(term, parts.isGone), busyHosts: this.#busyHosts };
     this.#slots = new SlotPreemption(term, search);
     this.#gangs = new GangPreemption(term, search);
   }
 
-  /** Begins to make room for the slots, if that may be done and could help. @param fills of one group, unplaced */
-  begin(job: OwnedJob, group: Group, fills: readonly Fill[], isGang: boolean): void {
+  /**
+   * Begins to make room for the slots, if that may be done and could help.
+   * @param fills of one group, unplaced
+   * @returns when all that it committed has come to its end
+   */
+  async begin(job: OwnedJob, group: Group, fills: readonly Fill[], isGang: boolean): Promise<void> {
     const state = job.group(group.name);
     const [first] = fills;
     if (first === undefined || state.preempting !== null || this.#parts.isPaused()) return;
@@ -60,7 +66,7 @@ export class Preemption {
     if (host === undefined) return;
     state.preempting = `precedence ${String(job.record.job.precedence)} preempts lower precedence, first on ${host}`;
     this.#term.emit('evicting', job, `${group.name}: ${state.preempting}`);
-    void this.#run(job, group, state, isGang ? fills : fills.slice(0, SLOTS_MAX), isGang);
+    await this.#run(job, group, state, isGang ? fills : fills.slice(0, SLOTS_MAX), isGang);
   }
 
   async #run(

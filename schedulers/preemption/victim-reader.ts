@@ -13,9 +13,12 @@ const ANSWER_MS = 3_000;
 /** Reads possible victims: their host says what runs there, and the store whether it is still to run. */
 export class VictimReader {
   readonly #term: Term;
+  readonly #isGone: (allocation: string) => boolean;
 
-  constructor(term: Term) {
+  /** @param isGone has it given its place up, of which its host knows nothing? */
+  constructor(term: Term, isGone: (allocation: string) => boolean = () => false) {
     this.#term = term;
+    this.#isGone = isGone;
   }
 
   /**
@@ -28,7 +31,10 @@ export class VictimReader {
       const listing = await hostCalls.ask(hostId, isWanted, (address) => hosts.list(address, ANSWER_MS));
       if (listing === undefined) return null;
       return listing.allocations.filter(
-        (report) => OBSERVED_RANK[report.state] < OBSERVED_RANK.stopping && !this.#isKept(report),
+        (report) =>
+          OBSERVED_RANK[report.state] < OBSERVED_RANK.stopping &&
+          !this.#isKept(report) &&
+          !this.#isGone(report.id),
       );
     } catch (error) {
       if (!isCallError(error)) throw error;

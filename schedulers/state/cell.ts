@@ -114,12 +114,7 @@ export class PrivateCell {
 
   /** For system jobs: every host that can run the group, whether or not it is ready. */
   matching(group: Group): readonly MatchingHost[] {
-    const result: MatchingHost[] = [];
-    for (const { host, ledger, alive, paused } of this.state.views()) {
-      if (!hasDriver(host) || !group.constraints.every((expression) => meets(host, expression))) continue;
-      result.push({ host: host.id, ready: alive && paused === null && ledger.state === 'ready' });
-    }
-    return result;
+    return matchingIn(this.state, group);
   }
 
   /**
@@ -163,6 +158,16 @@ export class PrivateCell {
     if (alive) this.#listener.onFreed(host);
     this.#listener.onHost(host);
   }
+}
+
+/** Hosts that can run the group, whether or not they are ready. */
+export function matchingIn(state: CellState, group: Group): readonly MatchingHost[] {
+  const result: MatchingHost[] = [];
+  for (const { host, ledger, alive, paused } of state.views()) {
+    if (!hasDriver(host) || !group.constraints.every((expression) => meets(host, expression))) continue;
+    result.push({ host: host.id, ready: alive && paused === null && ledger.state === 'ready' });
+  }
+  return result;
 }
 
 /** Could anything fit the new ledger that did not fit the old one? May be true where nothing can. */

@@ -45,6 +45,14 @@ export class Entry {
     this.revision = revision;
     this.stage = stage;
   }
+
+  /** What is known of it, without what is under way for it. */
+  copy(): Entry {
+    const copy = new Entry(this.allocation, this.revision, this.stage);
+    copy.report = this.report;
+    copy.upSinceMs = this.upSinceMs;
+    return copy;
+  }
 }
 
 /** The search for hosts for one group. */
@@ -166,6 +174,22 @@ export class OwnedJob {
       if (commits.get(gang) === all) commits.delete(gang);
     };
     all.then(end, end);
+  }
+
+  /**
+   * All that is known of it, for a decision that changes nothing: its search begins anew, and nothing of it is under way.
+   * @param record another one than its own, as if that had just been written
+   */
+  copy(record: JobRecord = this.record): OwnedJob {
+    const copy = new OwnedJob(record, this.recordRevision, this.ownerRevision);
+    for (const [id, entry] of this.entries) copy.entries.set(id, entry.copy());
+    copy.setOutcomes(this.outcomes());
+    for (const [version, spec] of this.versions) copy.keepVersion(version, spec);
+    copy.keepVersion(this.record.version, this.record.job);
+    copy.#avoid = this.#avoid === null ? null : new Map(this.#avoid);
+    copy.rollout = this.rollout;
+    copy.unrecorded = this.unrecorded;
+    return copy;
   }
 
   group(name: string): GroupState {

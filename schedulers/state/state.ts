@@ -19,6 +19,7 @@ import { makeId } from '../../src/core/cell/ids.ts';
 import { logIds } from '../../src/core/trace/trace.ts';
 import type { CellKeys } from '../../src/core/cell/keys.ts';
 import type { Eviction, Plan, PlanOutcome } from '../../src/core/commit/plan.ts';
+import type { LedgerBook } from '../../src/core/commit/ledger-book.ts';
 import type { AllocationReport } from '../../src/core/host/report.ts';
 import type { SharedUse } from '../../src/core/cell/claim.ts';
 import type { CellStore } from '../../src/ports/cell-store.ts';
@@ -35,6 +36,11 @@ import type { CellPauses } from '../../src/runtime/records/pauses.ts';
 import type { SchedulerEvents } from './events.ts';
 import type { Entry, OwnedJob } from './owned-job.ts';
 import type { SchedulerStats } from './stats.ts';
+
+/** What decisions read of the private cell: a copy of it will do (`plan/scratch-cell.ts`). */
+export type DecidedCell = Pick<PrivateCell, 'state' | 'condition' | 'matching' | 'syncLedger'> & {
+  readonly book: Pick<LedgerBook, 'get'>;
+};
 
 export interface SchedulerWorld {
   readonly store: CellStore;
@@ -68,7 +74,7 @@ export interface Term {
   readonly signal: AbortSignal;
   /** The cell's incarnation: the first half of every epoch. */
   readonly incarnation: string;
-  readonly cell: PrivateCell;
+  readonly cell: DecidedCell;
   /** What operators have paused. */
   readonly pauses: Pick<CellPauses, 'on' | 'onHost' | 'endedAtMs'>;
   readonly hosts: HostClient;

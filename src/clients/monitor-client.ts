@@ -25,6 +25,7 @@ import type { HostKeyAnswer, SecretListAnswer, SecretRequest } from '../wire/acc
 import type { NameAnswer, NameFrame, NameListAnswer } from '../wire/api/names-api.ts';
 import type { QuotaListAnswer, QuotaRequest, QuotaStatus } from '../wire/api/quota-api.ts';
 import type { Pausable, PauseScope } from '../core/quota/pauses.ts';
+import type { PlanAnswer, PlanRequest } from '../wire/plan/plan.ts';
 import type { PauseRequest, PausesAnswer } from '../wire/api/pause-api.ts';
 import type { HistoryAnswer, RolloutAct, ScaleRequest, UndoRequest } from '../wire/api/monitor-api.ts';
 import type { Why } from '../wire/api/scheduler-api.ts';
@@ -72,6 +73,8 @@ export interface AuditQuery {
 }
 
 const CALL_TIMEOUT_MS = 15_000;
+/** Several schedulers, one after the other. */
+const PLAN_TIMEOUT_MS = 120_000;
 /**
  * The monitors' API, typed, over several monitors. A call that may have been received is made again at another monitor
  * only when doing it twice is the same as once: reads, and writes with a key or a state that is set.
@@ -130,6 +133,12 @@ export class MonitorClient {
 
   async why(ref: JobRef, options: CallOptions = {}): Promise<Why> {
     return bodyOf(await this.#get(`${pathOf(ref)}/why`, options));
+  }
+
+  /** What would be decided if that changed. Schedulers may take some seconds for it. */
+  async plan(request: PlanRequest, options: CallOptions = {}): Promise<PlanAnswer> {
+    const call = { timeoutMs: PLAN_TIMEOUT_MS, ...options };
+    return bodyOf(await this.#post('/v1/plan', { ...call, body: request, repeatable: true }));
   }
 
   async stop(ref: JobRef, options: CallOptions = {}): Promise<JobSummary> {

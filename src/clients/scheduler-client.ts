@@ -1,4 +1,5 @@
 import type { HttpClient } from '../ports/http.ts';
+import type { SchedulerPlan, SchedulerPlanRequest } from '../wire/plan/plan.ts';
 import type { SchedulerEvent, SchedulerStatus, Why } from '../wire/api/scheduler-api.ts';
 import { ndjson } from '../runtime/stream/ndjson.ts';
 import { bodyOf, problemErrorOf, problemOf } from './clients.ts';
@@ -37,6 +38,18 @@ export class SchedulerClient {
     const answer = await this.#http.call({ method: 'GET', url, to: 'scheduler', timeoutMs });
     if (answer.status === 404 && problemOf(answer).code === 'not-owned') return null;
     return bodyOf<Why>(answer);
+  }
+
+  /** What it would decide. @throws HttpError, ProblemError */
+  async plan(
+    address: string,
+    request: SchedulerPlanRequest,
+    timeoutMs = this.#options.timeoutMs,
+  ): Promise<SchedulerPlan> {
+    const url = `${address}/v1/plan`;
+    return bodyOf<SchedulerPlan>(
+      await this.#http.call({ method: 'POST', url, to: 'scheduler', timeoutMs, body: request }),
+    );
   }
 
   /** The events that it kept, then new ones. @throws HttpError, ProblemError; NdjsonError on the way */

@@ -3,6 +3,7 @@
  * zod. Each room is used by the ones before it:
  *
  * - `openapi/`: the document that tells programs what a monitor's API takes.
+ * - `plan/`: what would be decided if something changed.
  * - `workload/`: files of the simulator's workloads.
  * - `job-file/`: the job file of people, from text to canonical job and back.
  * - `join/`: how machines become hosts.

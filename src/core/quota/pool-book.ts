@@ -59,6 +59,15 @@ export class PoolBook {
     return true;
   }
 
+  /** Changes of the copy are none of this book. */
+  copy(): PoolBook {
+    const copy = new PoolBook();
+    for (const [name, pool] of this.#pools) copy.#pools.set(name, pool);
+    for (const [name, resource] of this.#resources) copy.#resources.set(name, resource);
+    for (const [pool, sum] of this.#assumed) copy.#assumed.set(pool, sum);
+    return copy;
+  }
+
   get(pool: string): KnownPool {
     return this.#pools.get(pool)?.known ?? UNUSED;
   }

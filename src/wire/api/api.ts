@@ -1,7 +1,7 @@
 /**
  * The bodies of the HTTP APIs, a file each: `monitor-api.ts` (the one that people use) with `cell-api.ts` (shared
  * resources), `quota-api.ts`, `pause-api.ts`, `volume-api.ts`, `usage-api.ts`, `names-api.ts` with `names-frames.ts`, and `exec-api.ts`; `host-api.ts`, `scheduler-api.ts`, `arbiter-api.ts`. The
- * head of each lists its routes. What is about people lies in the room `access/`.
+ * head of each lists its routes. What is about people lies in the room `access/`, what would be decided in `plan/`.
  *
  * Requests are checked by zod shapes: beside their types, or in `monitor-requests.ts`, `host-requests.ts` and `ticket-schema.ts`,
  * where the command line uses the types and must not load zod. `readBody` here is how a route reads one.

@@ -4,10 +4,11 @@ import type { HostRefusal } from '../../core/placement/filters.ts';
 export type { HostRefusal } from '../../core/placement/filters.ts';
 
 /**
- * A scheduler's API, read-only: what it did and why.
+ * A scheduler's API, read-only: what it did and why, and what it would do.
  *
  *   GET /v1/status                     → SchedulerStatus
  *   GET /v1/jobs/:namespace/:job/why   → Why | 404 when it does not own the job
+ *   POST /v1/plan                      → SchedulerPlan of `../plan/plan.ts`; 503 while many others wait
  *   GET /v1/events?unseen              → NDJSON of SchedulerEvent: the last ones kept, then as they happen; with
  *                                        `unseen=true` without `SEEN_IN_STORE`
  *   GET /livez /readyz /metrics

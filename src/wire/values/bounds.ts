@@ -18,6 +18,8 @@ export const COUNT_MAX = 100_000;
 /** Members of a gang: one decision places all of them, and every ticket must still be valid at the last commit. */
 export const GANG_COUNT_MAX = 10_000;
 export const PRECEDENCE_MAX = 100;
+/** Hosts that a question after what would be may name or add. */
+export const PLAN_HOSTS_MAX = 10_000;
 export const LABELS_MAX = 32;
 export const PORTS_MAX = 16;
 export const CONSTRAINTS_MAX = 32;

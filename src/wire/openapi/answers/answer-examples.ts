@@ -13,6 +13,7 @@ import type { CommandStatus } from '../../api/exec-api.ts';
 import type * as monitor from '../../api/monitor-api.ts';
 import type { NameAnswer, NameFrame, NameListAnswer } from '../../api/names-api.ts';
 import type { PausesAnswer } from '../../api/pause-api.ts';
+import type { PlanAnswer } from '../../plan/plan.ts';
 import type { QuotaListAnswer, QuotaStatus } from '../../api/quota-api.ts';
 import type { ReportFrame } from '../../api/report-frames.ts';
 import type { SchedulerStatus, Why } from '../../api/scheduler-api.ts';
@@ -151,6 +152,31 @@ const OF_JOBS = {
       },
     ],
   } satisfies Why,
+  PlanAnswer: {
+    jobs: [
+      {
+        ...{ namespace: 'default', job: 'hello', version: 2, scheduler: 'batch-1' },
+        acts: [
+          {
+            ...{ act: 'stop', namespace: 'default', job: 'hello', slot: 'hello[0]', host: 'host-1' },
+            ...{ allocation: ID, cause: 'replaced by version 2' },
+          },
+          {
+            ...{ act: 'start', namespace: 'default', job: 'hello', slot: 'hello[0]', host: 'host-2' },
+            from: 'host-1',
+          },
+        ],
+        actsLeftOut: 0,
+        waits: [
+          {
+            ...{ group: 'hello', waiting: 1, waitingBefore: 0, stage: 'parked' },
+            detail: 'no host fits (2 by resources of 2); nearest host-1: lacks 100m cpu',
+          },
+        ],
+      },
+    ],
+    ...{ versionBefore: 1, jobsHidden: 0, unanswered: [], isCut: false },
+  } satisfies PlanAnswer,
   RunAnswer: { namespace: 'default', job: 'once-4k2', created: true } satisfies monitor.RunAnswer,
   RunExit: {
     ...{ state: 'complete', exit: { code: 0 }, reason: 'ended', host: 'host-1', allocation: ID },

@@ -14,6 +14,7 @@ export const ANSWERS: Readonly<Record<string, z.ZodType>> = {
   ...{ AllocationReport: parts.report, AllocationStatus: job.allocationStatus },
   ...{ SubmitAnswer: job.submitAnswer, BulkAnswer: job.bulkAnswer, JobSummary: job.jobSummary },
   ...{ JobListAnswer: job.jobListAnswer, JobStatus: job.jobStatus, HistoryAnswer: job.historyAnswer },
+  PlanAnswer: job.planAnswer,
   ...{ Why: job.why, RunAnswer: job.runAnswer, RunExit: job.runExit, CellUsage: job.cellUsage },
   ...{ AllocationListAnswer: job.allocationListAnswer, CommandStatus: job.commandStatus },
   SignalAnswer: job.signalAnswer,

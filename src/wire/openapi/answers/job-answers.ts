@@ -13,6 +13,7 @@ import type {
   SubmitAnswer,
 } from '../../api/monitor-api.ts';
 import { JOB_PHASES } from '../../api/monitor-api.ts';
+import type { PlanAnswer } from '../../plan/plan.ts';
 import type { Problem } from '../../api/problem.ts';
 import type { Why } from '../../api/scheduler-api.ts';
 import type { CellUsage } from '../../api/usage-api.ts';
@@ -109,6 +110,33 @@ export const why: z.ZodType<Why> = z.object({
       ...{ gang: maybe(z.boolean()), fits: maybe(fits) },
     }),
   ),
+});
+
+const planAct = z.object({
+  ...{
+    act: z.enum(['start', 'stop', 'preempt', 'stay']),
+    namespace: text,
+    job: text,
+    slot: text,
+    host: text,
+  },
+  ...{ from: maybe(text), allocation: maybe(text), cause: maybe(text) },
+});
+
+const planWait = z.object({
+  ...{ group: text, waiting: whole, waitingBefore: whole, stage: text, detail: text },
+});
+
+export const planAnswer: z.ZodType<PlanAnswer> = z.object({
+  jobs: z.array(
+    z.object({
+      ...{ namespace: text, job: text, version: whole, scheduler: text },
+      ...{ acts: z.array(planAct), actsLeftOut: whole, waits: z.array(planWait) },
+      finished: maybe(z.enum(JOB_PHASES)),
+    }),
+  ),
+  versionBefore: maybe(whole.nullable()),
+  ...{ jobsHidden: whole, unanswered: texts, isCut: z.boolean() },
 });
 
 export const runAnswer: z.ZodType<RunAnswer> = z.object({

@@ -1,3 +1,4 @@
+import { planRequest } from '../../plan/plan-requests.ts';
 import { rolloutRequest, scaleRequest, undoRequest } from '../../api/monitor-requests.ts';
 import type { Operation } from './operation.ts';
 import { text, count, NAMESPACE, PAGE, ok, NO_JOB, BAD, UNSURE, RENEWED } from './operation.ts';
@@ -97,6 +98,18 @@ export const JOB_OPERATIONS: Readonly<Record<string, Operation>> = {
       { status: 204, type: null, of: 'it did not end in this time' },
     ],
     errors: { ...BAD, ...NO_JOB },
+  },
+  'POST /v1/plan': {
+    summary:
+      'Tells what would start, stop, move, be preempted or wait if something changed; nothing is written',
+    ...{ body: planRequest, example: { submit: JOB_FILE } },
+    answers: ok('PlanAnswer'),
+    errors: {
+      400: ['bad-job', 'bad-request'],
+      403: ['other-namespace'],
+      404: ['no-such-host'],
+      409: ['type-immutable', 'name-taken'],
+    },
   },
   'POST /v1/runs': {
     summary: 'Runs a batch job once; the same key again finds the same run',

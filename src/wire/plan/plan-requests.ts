@@ -1,0 +1,47 @@
+import { z } from 'zod';
+import { jobRecordSchema } from '../records/job-codec.ts';
+import { hostCodec } from '../records/records.ts';
+import { id, readBody } from '../api/api.ts';
+import { claim } from '../api/host-requests.ts';
+import type { PlanRequest, SchedulerPlanRequest } from './plan.ts';
+import { PLAN_HOSTS_MAX } from '../values/bounds.ts';
+import { ProblemError } from '../api/problem.ts';
+
+/** A job file is checked by `parseJobObject`. */
+export const planRequest: z.ZodType<PlanRequest> = z.strictObject({
+  submit: z.exactOptional(z.record(z.string(), z.unknown())),
+  hostsLost: z.exactOptional(z.array(id).min(1).max(PLAN_HOSTS_MAX)),
+  hostsAdded: z.exactOptional(z.strictObject({ count: z.int().min(1).max(PLAN_HOSTS_MAX), like: id })),
+});
+
+const claims = z.array(z.strictObject(claim));
+
+/** From a monitor; a job as it lies in the store. */
+const schedulerPlanRequest: z.ZodType<SchedulerPlanRequest> = z.strictObject({
+  cell: z.strictObject({
+    hostsLost: z.array(id),
+    hostsAdded: z.array(hostCodec.schema),
+    placed: claims,
+    freed: claims,
+  }),
+  submit: z.exactOptional(jobRecordSchema),
+  evicted: z.array(z.strictObject({ namespace: id, job: id, id, by: z.string() })),
+  affected: z.boolean(),
+});
+
+/** @throws ProblemError 400 with the place that is wrong */
+export function readPlanRequest(body: unknown): PlanRequest {
+  const request = readBody(planRequest, body);
+  if (Object.keys(request).length === 1) return request;
+  throw new ProblemError({
+    status: 400,
+    code: 'bad-request',
+    detail: 'one of submit, hostsLost and hostsAdded is needed, and no more',
+    path: '',
+  });
+}
+
+/** @throws ProblemError 400 with the place that is wrong */
+export function readSchedulerPlanRequest(body: unknown): SchedulerPlanRequest {
+  return readBody(schedulerPlanRequest, body);
+}
