@@ -63,8 +63,7 @@ export class JobWrites {
     const known = await this.#read(this.#deps.keys.job(job.namespace, job.name));
     const wanted = sinceRestart(job, known);
     checkSubmit(wanted, known, null);
-    if (known === null)
-      return { record: this.#recordOf(wanted, null, PREVIEW), versionBefore: null };
+    if (known === null) return { record: this.#recordOf(wanted, null, PREVIEW), versionBefore: null };
     const versionBefore = known.record.version;
     if (isThere(wanted, known)) return { record: known.record, versionBefore };
     return { record: this.#recordOf(wanted, known, PREVIEW), versionBefore };
