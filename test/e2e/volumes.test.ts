@@ -65,6 +65,25 @@ async function rounds(round: string): Promise<readonly string[]> {
   return said.slice(said.findLastIndex((line) => line.endsWith(' one')));
 }
 
+it('S0.27 jobs that share a volume land on one host, though they would rather spread', async () => {
+  const shares = {
+    ...{ type: 'service', count: 2, script: 'sleep 1000', spread: [{ by: 'host' }] },
+    volumes: { data: { access: 'shared', claim: 'common' } },
+    ...{ mounts: { data: {} }, resources: { cpu: '50m', memory: '16Mi' } },
+  };
+  for (const name of ['first', 'second']) await submit({ name, ...shares });
+  const hosts = async (): Promise<readonly string[]> => {
+    const found = [await answer<JobStatus>('status', 'first'), await answer<JobStatus>('status', 'second')];
+    return found
+      .flatMap(({ allocations }) => allocations)
+      .filter(({ report }) => report?.state === 'running')
+      .map(({ allocation }) => allocation.host);
+  };
+  const where = await until(hosts, (found) => found.length === 4);
+  expect(new Set(where).size).toBe(1);
+  for (const name of ['first', 'second']) expect((await moorage('stop', name)).code).toBe(0);
+});
+
 describe('a job with data of its own', () => {
   it('S0.24 S0.25 data survives a stop, a new version and a frozen agent, and is nobody else’s to see', async () => {
     await submit({ ...DB, env: { ROUND: 'one' } });

@@ -98,6 +98,25 @@ describe('ReportFollower, all hosts', () => {
     expect(follower.view.host('h2')?.staleSinceMs).toBeNull();
   });
 
+  it('S0.9 a host is silent after as many missed beats as were asked for, and one fewer change nothing', async () => {
+    const [beatMs, misses] = [2_000, 4];
+    const { clock, network, hosts, sources } = await world(1);
+    const changes: string[] = [];
+    const onHost: ReportHandlers['onHost'] = (freshness, what) =>
+      void changes.push(`${freshness.host} ${what}`);
+    const options = { silenceMs: beatMs * misses };
+    const follower = follow(network, clock, sources, { handlers: { onHost }, options });
+    await until(() => follower.view.complete);
+    for (let round = 0; round < 3; round++) {
+      hosts[0]?.beat();
+      await clock.advance(beatMs * (misses - 1));
+    }
+    expect(changes).not.toContain('h1 silent');
+    expect(follower.view.host('h1')?.staleSinceMs).toBeNull();
+    await clock.advance(beatMs * 2);
+    await until(() => changes.includes('h1 silent'));
+  });
+
   it('counts a host that never answers as timed out, so that the view becomes complete', async () => {
     const { clock, network, sources } = await world(1);
     const follower = follow(network, clock, () => [...sources(), { name: 'h9', url: 'http://memory/999' }]);
