@@ -5,13 +5,14 @@
  * - `check.ts` replays the history of the cell and compares it with what the hosts report; `replay` calls it too.
  * - `store.ts` gives the store its users, and opens a full one again; `secure.ts` does the former for a development cell too.
  * - `restored.ts` gives the cell a new incarnation after its store was restored or made anew.
+ * - `debug.ts` writes what a report of a fault needs into an archive, which `tar-writer.ts` makes.
  * - `ticket.ts` shows what a ticket says, and whether a host would take it; no cell is asked.
  * - `keys.ts` makes the key pair of the cell's tickets; `pki.ts` the certificates by which its processes know each other;
  *   `sign.ts` answers machines that join, and renews what it gave them.
  */
 import type { Command } from 'commander';
 import type { ProgramInput } from '../command/command.ts';
-import { collect, CREDENTIALS, verb } from '../command/command.ts';
+import { cellVerb, collect, CREDENTIALS, verb } from '../command/command.ts';
 import type { GlobalOptions } from '../command/context.ts';
 import type { IssueFlags } from './pki.ts';
 import type { SignFlags } from './sign.ts';
@@ -52,6 +53,21 @@ export function addOperatorVerbs(program: Command, { run }: ProgramInput): void 
   ).action((folder: string, options: GlobalOptions) =>
     run(options, async (context) => (await import('./keys.ts')).keys(context, folder)),
   );
+  const operator = program.command('operator').description('for who looks after a cell: debug');
+  cellVerb(
+    operator,
+    'debug [file]',
+    'an archive for a report of a fault: versions, state, events, metrics, ends of logs; no secrets',
+  )
+    .option(
+      '--logs <folder>',
+      'with the logs of roles there; may be repeated (default: those of the development cell)',
+      collect,
+      [],
+    )
+    .action((file: string | undefined, options: GlobalOptions & { readonly logs: readonly string[] }) =>
+      run(options, async (context) => (await import('./debug.ts')).debug(context, file, options.logs)),
+    );
   const ticket = program
     .command('ticket')
     .description('a ticket of an arbiter, without any cell: inspect, verify');

@@ -382,6 +382,11 @@ export class MonitorClient {
     return bodyOf(await this.#get('/version', options));
   }
 
+  /** Of the monitor that answers, as Prometheus reads them. */
+  async metrics(options: CallOptions = {}): Promise<string> {
+    return bodyOf(await this.#get('/metrics', options));
+  }
+
   /** See `readLogs`. */
   logs(ref: JobRef, call: LogCall): AsyncGenerator<LogPart> {
     return readLogs(this.#monitors, ref, call, call.signal ?? this.#signal);
