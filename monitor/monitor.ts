@@ -10,6 +10,7 @@
  * - `tokens/`: people's tokens, OpenID providers, hosts that may join, secrets of jobs; `audit/`: who did what
  * - `events/`: what happened in the cell
  * - `reaper/`: finishes what has no owner, deletes old records
+ * - `detector/`: who is at fault when much fails, and what is done about it
  * - `store/`: this monitor's registration, and upkeep of the store's database
  * - `api/`: routes; `page/`: the page that people see
  *
@@ -72,6 +73,7 @@ import { NO_KEYS, OpenIdProviders } from './tokens/openid-providers.ts';
 import { Secrets } from './tokens/secrets.ts';
 import { Tokens } from './tokens/tokens.ts';
 import { EligibilityWriter } from './hosts/eligibility.ts';
+import { FaultWatch } from './detector/detector.ts';
 import { AutoRevert } from './jobs/auto-revert.ts';
 import { JobVersions } from './jobs/versions.ts';
 import { Plans } from './jobs/plans.ts';
@@ -122,6 +124,7 @@ export class Monitor {
   readonly removedHosts: RemovedHosts;
   readonly pauseWatch: PauseWatch;
   readonly autoRevert: AutoRevert;
+  readonly faultWatch: FaultWatch;
   readonly reaper: Reaper;
   /** null: it maintains no database. */
   readonly keeper: StoreKeeper | null;
@@ -143,7 +146,10 @@ export class Monitor {
     this.state = this.#makeState();
     this.#schedulerWatch = new SchedulerEvents({
       ...deps,
-      onEvent: (event) => this.#addEvent(eventOfScheduler(event)),
+      onEvent: (event) => {
+        this.faultWatch.refused(event);
+        this.#addEvent(eventOfScheduler(event));
+      },
     });
     this.hostWatch = new HostWatch({
       ...this.state,
@@ -156,6 +162,7 @@ export class Monitor {
     this.removedHosts = new RemovedHosts(this.state);
     this.pauseWatch = new PauseWatch(this.state);
     this.autoRevert = new AutoRevert(this.state);
+    this.faultWatch = new FaultWatch(this.state);
     this.keeper =
       deps.upkeep === undefined
         ? null
@@ -215,6 +222,7 @@ export class Monitor {
       this.removedHosts.close(),
       this.pauseWatch.close(),
       this.autoRevert.close(),
+      this.faultWatch.close(),
       this.reaper.close(),
       this.#schedulerWatch.close(),
       this.state.follower.close(),
@@ -299,6 +307,7 @@ export class Monitor {
         onReport: (report, previous) => this.#onReport(report, previous),
         onGone: (previous) => {
           this.state.names.gone(previous);
+          this.faultWatch.gone(previous);
           this.#jobChanged(`${previous.namespace}/${previous.job}`);
         },
         onHost: (freshness, what) => this.#onHost(freshness, what),
@@ -344,6 +353,7 @@ export class Monitor {
   #onReplaced(): void {
     const { copy, statuses } = this.state;
     for (const [host, row] of copy.ledgers.rows()) this.#ledgers.observe(host, row.value, row.modRevision);
+    this.faultWatch.begin();
     statuses.changedAll();
     this.#useProviders();
     this.state.names.replaced();
@@ -362,10 +372,11 @@ export class Monitor {
         );
         break;
       case 'hosts':
+        this.faultWatch.hostChanged(change.now?.value, change.before?.value);
+        this.#hostChanged(change.name);
+        break;
       case 'eligibility':
-        this.state.statuses.changedAll();
-        this.state.names.hostChanged(change.name);
-        this.#refreshSoon();
+        this.#hostChanged(change.name);
         break;
       case 'alive':
         if ((change.now === undefined) !== (change.before === undefined)) this.state.statuses.changedAll();
@@ -398,8 +409,17 @@ export class Monitor {
       case 'pools':
       case 'meta':
       case 'pauses':
+      case 'verdicts':
+      case 'remedies':
+      case 'closedHosts':
         break;
     }
+  }
+
+  #hostChanged(host: string): void {
+    this.state.statuses.changedAll();
+    this.state.names.hostChanged(host);
+    this.#refreshSoon();
   }
 
   #jobChanged(jobKey: string): void {
@@ -424,6 +444,7 @@ export class Monitor {
 
   #onReport(report: AllocationReport, previous: AllocationReport | undefined): void {
     this.state.names.reported(report);
+    this.faultWatch.report(report);
     this.#jobChanged(`${report.namespace}/${report.job}`);
     this.#hostEvents.report(report, previous, this.state.follower.view.host(report.host));
   }

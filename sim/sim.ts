@@ -14,6 +14,7 @@
  * - `shrink`: the least that still fails, and a run told in words
  * - `sweep`: a crash before each event (`npm run sweep`)
  * - `mutants`: planted bugs that the suite must find (`npm run mutants`)
+ * - `detector`: the failure detector on model cells with a planted fault
  * - `omega`: the experiments of the Omega paper on a model of cells, without roles
  */
 import type { Failure } from './world/failure.ts';

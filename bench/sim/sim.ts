@@ -1,6 +1,6 @@
 /**
  * How many seeded runs of the production roles a machine makes in a minute: the small cell with faults, every run of 45
- * virtual seconds, checked against all invariants.
+ * virtual seconds, checked against all invariants. `detector.ts` measures the failure detector on model cells.
  */
 import { availableParallelism } from 'node:os';
 import { runPool } from '../../sim/seeds/pool.ts';

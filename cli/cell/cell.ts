@@ -7,6 +7,7 @@
  * - `quota.ts` and `shared.ts` show and set what namespaces may use, and what hosts share; `volume.ts` where data lies.
  * - `schedulers.ts` compares the schedulers; `events.ts` prints what happens.
  * - `pause.ts` pauses placement, eviction, updates or restarts, and has them go on.
+ * - `verdicts.ts` shows who is at fault and what is done about it.
  * - `cell-status.ts` is `moorage status` without a job.
  */
 import type { Command } from 'commander';
@@ -145,6 +146,7 @@ export function addCellVerbs(program: Command, { run }: ProgramInput): void {
     (what: string, options: GlobalOptions & ScopeOptions) =>
       run(options, async (context) => (await import('./pause.ts')).resume(context, what, options)),
   );
+  addFaultVerbs(program, run);
   cellVerb(program, 'schedulers', 'the competing schedulers: commits, conflicts, rebases, busy share').action(
     (options: GlobalOptions) =>
       run(options, async (context) => (await import('./schedulers.ts')).schedulers(context)),
@@ -168,6 +170,27 @@ function scoped(one: Command): Command {
     .option('--job <name>', 'of this job only')
     .option('--pool <name>', 'on hosts whose attribute `pool` is this')
     .option('--host <host>', 'on this host only');
+}
+
+/** Verbs about who is at fault when much fails. */
+function addFaultVerbs(program: Command, run: Runner): void {
+  const verdicts = cellVerb(program, 'verdicts', 'who is at fault when much fails, and what is done about it')
+    .option('-a, --all', 'those too that ended within a day', false)
+    .action((options: GlobalOptions & { all: boolean }) =>
+      run(options, async (context) => (await import('./verdicts.ts')).verdicts(context, options.all)),
+    );
+  cellVerb(verdicts, 'clear <suspect>', 'end a verdict and undo its remedies').action(
+    (suspect: string, options: GlobalOptions) =>
+      run(options, async (context) => (await import('./verdicts.ts')).clearVerdict(context, suspect)),
+  );
+  const remedies = cellVerb(program, 'remedies', 'what is done about verdicts').action(
+    (options: GlobalOptions) =>
+      run(options, async (context) => (await import('./verdicts.ts')).remedies(context)),
+  );
+  cellVerb(remedies, 'set <file>', 'say what is done about verdicts; - reads the file').action(
+    (file: string, options: GlobalOptions) =>
+      run(options, async (context) => (await import('./verdicts.ts')).setRemedies(context, file)),
+  );
 }
 
 /** Verbs about what namespaces may use. */

@@ -10,7 +10,11 @@ import { CellPauses } from '../../src/runtime/records/pauses.ts';
 /** What holds back restarts of tasks on this host. */
 export interface HeldRestarts {
   /** @returns why nothing of the allocation is started again now, for people; null: it is */
-  whyHeld(allocation: Pick<Allocation, 'namespace' | 'job'>): string | null;
+  /** @param endedForMs since its task ended */
+  whyHeld(
+    allocation: Pick<Allocation, 'namespace' | 'job' | 'jobVersion'>,
+    endedForMs: number,
+  ): string | null;
 }
 
 /** So long after its start an agent waits for the store's word; without it hosts go on by themselves (rule 6). */
@@ -49,10 +53,12 @@ export class HostPauses {
   /** @param host as it is now; undefined: it is not known yet */
   of(host: () => Host | undefined): HeldRestarts {
     return {
-      whyHeld: ({ namespace, job }) => {
+      whyHeld: ({ namespace, job, jobVersion }, endedForMs) => {
         if (!this.#isKnown && this.#clock.monotonicMs() - this.#sinceMs < FIRST_WORD_MS)
           return 'the agent has just begun';
-        const pause = this.#pauses?.onHost('restarts', host(), { namespace, job }) ?? null;
+        const pause =
+          this.#pauses?.onHost('restarts', host(), { namespace, job, version: jobVersion }) ?? null;
+        if (pause?.everyMs !== undefined && endedForMs >= pause.everyMs) return null;
         return pause === null ? null : `restarts are ${pausedBy(pause)}`;
       },
     };

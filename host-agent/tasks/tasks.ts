@@ -254,8 +254,13 @@ export class TaskRun {
     if (this.#restartAtMs === null) await this.#look(verify);
     if (this.#health.isChecked) await this.#endUnhealthy();
     if (this.#restartAtMs === null || this.#ports.clock.monotonicMs() < this.#restartAtMs) return;
-    this.#held = this.#ports.restarts?.whyHeld(this.#allocation) ?? null;
+    this.#held = this.#ports.restarts?.whyHeld(this.#allocation, this.#endedForMs()) ?? null;
     if (this.#held === null) await this.#restart();
+  }
+
+  #endedForMs(): number {
+    const exit = this.exit;
+    return exit === null ? Infinity : Math.max(0, this.#ports.clock.nowMs() - exit.atMs);
   }
 
   /** What is not alive any more is ended, and counts as failed. */

@@ -5,7 +5,7 @@
  * - `job-routes.ts`: submit, run, stop, status, why, exit; `stream-routes.ts`: logs, events, reports
  * - `rollout-routes.ts`: versions of a job, and its updates
  * - `host-routes.ts`: the cell, hosts, their eligibility, schedulers
- * - `limit-routes.ts`: what hosts share, and what namespaces may use; `pause-routes.ts`: what is paused
+ * - `limit-routes.ts`: what hosts share, and what namespaces may use; `pause-routes.ts`: what is paused, and who is at fault
  * - `name-routes.ts`: who serves which name
  * - `token-routes.ts`: tokens of people, whose others count, and who calls; `secret-routes.ts`: secrets of their jobs; `join-routes.ts`: machines that
  *   become hosts; `audit-routes.ts`: who did what
@@ -29,7 +29,7 @@ import type { MonitorState } from './monitor-state.ts';
 import { guarded } from './problems.ts';
 import { nameRoutes } from './name-routes.ts';
 import { pageRoutes } from '../page/page.ts';
-import { pauseRoutes } from './pause-routes.ts';
+import { pauseRoutes, verdictRoutes } from './pause-routes.ts';
 import { limitRoutes } from './limit-routes.ts';
 import { rolloutRoutes } from './rollout-routes.ts';
 import { revisionHeader } from './requests.ts';
@@ -49,6 +49,7 @@ export function monitorRoutes(state: MonitorState, keeper: StoreKeeper | null): 
     ...hostRoutes(state, keeper),
     ...limitRoutes(state),
     ...pauseRoutes(state),
+    ...verdictRoutes(state),
     ...nameRoutes(state),
     ...tokenRoutes(state),
     ...joinRoutes(state),

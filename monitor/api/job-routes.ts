@@ -10,6 +10,7 @@ import type { ProblemError } from '../../src/wire/api/problem.ts';
 import { readPlanRequest } from '../../src/wire/plan/plan-requests.ts';
 import type { AllocationStatus, BulkResult } from '../../src/wire/api/monitor-api.ts';
 import { BULK_BYTES_MAX, BULK_JOBS_MAX } from '../../src/wire/api/monitor-api.ts';
+import { faultsOf } from '../detector/verdicts.ts';
 import type { MonitorState } from './monitor-state.ts';
 import { withDeadline } from '../../src/runtime/wait/wait.ts';
 import { REQUEST_ID_HEADER } from '../../src/wire/access/audit-api.ts';
@@ -251,7 +252,9 @@ async function why(state: MonitorState, request: RouteRequest): Promise<RouteRep
     isUpdating: statuses.isUpdating(jobKey),
     nowMs: state.clock.nowMs(),
   };
-  return { status: 200, body: await state.schedulers.why(jobKey, record, standing) };
+  const answer = await state.schedulers.why(jobKey, record, standing);
+  const said = [answer.summary, ...faultsOf(state, jobKey)].join('; ');
+  return { status: 200, body: { ...answer, summary: said } };
 }
 
 function stop(state: MonitorState, request: RouteRequest): Promise<RouteReply> {

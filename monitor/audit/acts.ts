@@ -42,6 +42,8 @@ const ACTS: Readonly<Record<string, ActOf>> = {
   'DELETE /v1/pauses/:what': ({ params, query }) => ({
     ...{ act: 'resume', target: clipped(params['what']), detail: json(query) },
   }),
+  'DELETE /v1/verdicts': ({ query }) => ({ act: 'clear-verdict', target: clipped(query['suspect']) }),
+  'PUT /v1/remedies': ({ body }) => ({ act: 'set-remedies', target: 'remedies', detail: json(body) }),
   'POST /v1/hosts/:host/eligibility': ({ params, body }) => ({
     ...{ act: textOf(body, 'state') || 'eligibility', target: clipped(params['host']) },
     detail: textOf(body, 'reason'),

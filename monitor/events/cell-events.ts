@@ -11,6 +11,9 @@ import type { RolloutRecord } from '../../src/core/cell/rollout.ts';
 import type { Owner, RoleRecord } from '../../src/core/cell/cell.ts';
 import type { Pause } from '../../src/core/quota/pauses.ts';
 import { goesOnText, isInForce, pausedBy, whereOf } from '../../src/core/quota/pauses.ts';
+import { hostOf, revisionOf, suspectText } from '../../src/core/detector/suspects.ts';
+import type { Verdict } from '../../src/core/detector/verdict.ts';
+import { isVerdictOn, verdictText } from '../../src/core/detector/verdict.ts';
 import type { SharedResource } from '../../src/core/quota/shared-resource.ts';
 import { RecordError } from '../../src/wire/wire.ts';
 import type { CellEvent } from '../../src/wire/api/monitor-api.ts';
@@ -87,7 +90,11 @@ function bodyOf(change: CellChange): EventBody | null {
     case 'meta':
     case 'pools':
     case 'openid':
+    case 'remedies':
+    case 'closedHosts':
       return null;
+    case 'verdicts':
+      return ofVerdict(change.now?.value, change.before?.value);
     case 'pauses':
       return ofPause(change.now?.value, change.before?.value);
     case 'shared':
@@ -106,6 +113,36 @@ function ofPause(now: Pause | undefined, before: Pause | undefined): EventBody |
     ...aboutScope(before),
     detail: `${before.what}${whereOf(before)} ${goesOnText(before.what)}`,
   };
+}
+
+/** A verdict is told when it is made and when it ends, and each of its remedies when it is applied, refused or undone (S3.13). */
+function ofVerdict(now: Verdict | undefined, before: Verdict | undefined): EventBody | null {
+  if (now === undefined) return null;
+  const about = { source: now.by, ...aboutSuspect(now.suspect) };
+  if (isVerdictOn(now) && !isVerdictOn(before))
+    return { kind: 'at-fault', ...about, detail: verdictText(now) };
+  if (!isVerdictOn(now) && isVerdictOn(before)) {
+    const why = `${now.endedWhy ?? ''}, by ${now.endedBy ?? ''}`;
+    return {
+      kind: 'fault-over',
+      ...about,
+      detail: `${suspectText(now.suspect)} is no longer at fault: ${why}`,
+    };
+  }
+  const changed = now.remedies.find(({ remedy, state }, n) => {
+    const old = before?.remedies[n];
+    return old?.remedy !== remedy || old.state !== state;
+  });
+  if (changed === undefined) return null;
+  const { remedy, state, detail } = changed;
+  return { kind: `remedy-${state}`, ...about, detail: `${remedy}${detail === '' ? '' : `: ${detail}`}` };
+}
+
+function aboutSuspect(suspect: string): Pick<EventBody, 'namespace' | 'job' | 'host'> {
+  const revision = revisionOf(suspect);
+  if (revision !== null) return { namespace: revision.namespace, job: revision.job };
+  const host = hostOf(suspect);
+  return host === null ? {} : { host };
 }
 
 function aboutScope({ namespace, job, host }: Pause): Pick<EventBody, 'namespace' | 'job' | 'host'> {

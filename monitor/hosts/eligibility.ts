@@ -17,6 +17,13 @@ export interface EligibilityChange {
   readonly confirmed?: HostConfirmation;
 }
 
+/** A record that is changed in the same transaction. */
+export interface Companion {
+  readonly key: string;
+  /** @returns what is to be there; null: it does not allow the change, and nothing is changed */
+  next(found: Entry | undefined): string | null;
+}
+
 export type Expected = (known: Eligibility) => boolean;
 
 /** Every commit on the host moves its ledger; each lost try is one such commit. */
@@ -38,12 +45,18 @@ export class EligibilityWriter {
    * A host with a session is not declared lost.
    *
    * @param expected what may be replaced: anything else is left and returned; absent: everything
+   * @param companion is changed with it, or not at all
    * @returns the eligibility in force: the new one, or the one that was left
    */
-  async set(host: string, change: EligibilityChange, expected?: Expected): Promise<Eligibility> {
+  async set(
+    host: string,
+    change: EligibilityChange,
+    expected?: Expected,
+    companion?: Companion,
+  ): Promise<Eligibility> {
     const { store, keys } = this.#deps;
     const [key, ledgerKey, aliveKey] = [keys.eligibilityOf(host), keys.ledger(host), keys.aliveOf(host)];
-    const all = [key, ledgerKey, aliveKey];
+    const all = [key, ledgerKey, aliveKey, ...(companion === undefined ? [] : [companion.key])];
     let found = (await store.read(all)).entries;
     for (let tries = 0; tries < TRIES_MAX; tries++) {
       const [entry, ledgerEntry] = [found.get(key), found.get(ledgerKey)];
@@ -51,16 +64,20 @@ export class EligibilityWriter {
       if (expected !== undefined && !expected(known)) return known;
       if (change.state === 'lost' && found.has(aliveKey)) return known;
       if (isSame(known, change)) return known;
+      const more = companion === undefined ? null : companionOf(companion, found);
+      if (companion !== undefined && more === null) return known;
       const { wanted, ledger } = this.#next(known, ledgerEntry, change);
       const reply = await store.attempt({
         compares: [
           { key: key, target: 'modRevision', equals: entry?.modRevision ?? 0 },
           { key: ledgerKey, target: 'modRevision', equals: ledgerEntry?.modRevision ?? 0 },
           ...(change.state === 'lost' ? [hasNoKey(aliveKey)] : []),
+          ...(more === null ? [] : [more.compare]),
         ],
         writes: [
           { kind: 'put', key: key, value: eligibilityCodec.encode(wanted) },
           { kind: 'put', key: ledgerKey, value: ledger },
+          ...(more === null ? [] : [more.write]),
         ],
         readBack: all,
       });
@@ -124,6 +141,15 @@ const READY: Eligibility = { state: 'ready', reason: '', by: '', sinceMs: 0, cou
 
 function labelsIn(labels: Readonly<Record<string, string>>): Pick<Eligibility, 'labels'> {
   return Object.keys(labels).length === 0 ? {} : { labels };
+}
+
+function companionOf(companion: Companion, found: ReadonlyMap<string, Entry>) {
+  const { key } = companion;
+  const entry = found.get(key);
+  const value = companion.next(entry);
+  if (value === null) return null;
+  const compare: Compare = { key, target: 'modRevision', equals: entry?.modRevision ?? 0 };
+  return { compare, write: { kind: 'put', key, value } as const };
 }
 
 function hasNoKey(key: string): Compare {

@@ -9,6 +9,8 @@
  */
 import type { OpenIdProvider } from '../../src/core/access/openid.ts';
 import type { Allocation, Outcome } from '../../src/core/cell/allocation.ts';
+import type { RemedyPolicy } from '../../src/core/detector/remedies.ts';
+import type { Verdict } from '../../src/core/detector/verdict.ts';
 import type { CellMeta } from '../../src/core/core.ts';
 import { labelled } from '../../src/core/host/attributes.ts';
 import type { Eligibility, Host } from '../../src/core/host/host.ts';
@@ -42,6 +44,12 @@ import {
   runCodec,
   sharedResourceCodec,
 } from '../../src/wire/records/records.ts';
+import type { ClosedHosts } from '../../src/wire/verdicts/verdict-records.ts';
+import {
+  closedHostsCodec,
+  remedyPolicyCodec,
+  verdictCodec,
+} from '../../src/wire/verdicts/verdict-records.ts';
 import { RecordIndex } from './record-index.ts';
 import type { RowChange } from './record-cache.ts';
 import { RecordCache } from './record-cache.ts';
@@ -66,6 +74,9 @@ export interface RecordKinds {
   readonly pools: Pool;
   readonly pauses: Pause;
   readonly openid: OpenIdProvider;
+  readonly verdicts: Verdict;
+  readonly remedies: RemedyPolicy;
+  readonly closedHosts: ClosedHosts;
 }
 
 export type RecordKind = keyof RecordKinds;
@@ -110,6 +121,12 @@ export class CellCopy {
   /** One record, of no name. */
   readonly pauses: RecordCache<Pause>;
   readonly openid: RecordCache<OpenIdProvider>;
+  /** By suspect. */
+  readonly verdicts: RecordCache<Verdict>;
+  /** One record, of no name. */
+  readonly remedies: RecordCache<RemedyPolicy>;
+  /** By `pool/<pool>`. */
+  readonly closedHosts: RecordCache<ClosedHosts>;
   /** Allocations and outcomes by `<namespace>/<job>`, and allocations by host. */
   readonly allocationsByJob = new RecordIndex<Allocation>();
   readonly allocationsByHost = new RecordIndex<Allocation>();
@@ -152,6 +169,9 @@ export class CellCopy {
     this.roles = this.#cache('roles', keys.roles, (text) => roleCodec.decode(text));
     this.pauses = this.#cache('pauses', keys.pauses, (text) => pauseCodec.decode(text));
     this.openid = this.#cache('openid', keys.openid, (text) => openIdProviderCodec.decode(text));
+    this.verdicts = this.#cache('verdicts', keys.verdicts, (text) => verdictCodec.decode(text));
+    this.remedies = this.#cache('remedies', keys.remedies, (text) => remedyPolicyCodec.decode(text));
+    this.closedHosts = this.#cache('closedHosts', keys.closedHosts, (text) => closedHostsCodec.decode(text));
     this.meta = this.#cache('meta', keys.meta, (text) => metaCodec.decode(text));
     this.shared = this.#cache('shared', keys.shared, (text) => sharedResourceCodec.decode(text));
     this.pools = this.#cache('pools', keys.pools, (text) => poolCodec.decode(text));

@@ -125,7 +125,8 @@ export class Decider {
       matching: (group) => cell.matching(group),
       rolloutPause: {
         on: (host) => {
-          const pause = pauses.onHost('rollouts', cell.state.hostOf(host), scope);
+          const { version } = job.record;
+          const pause = pauses.onHost('rollouts', cell.state.hostOf(host), { ...scope, version });
           return pause === null ? null : pausedBy(pause);
         },
         endedAtMs: pauses.endedAtMs('rollouts', scope),

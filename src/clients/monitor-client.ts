@@ -26,6 +26,9 @@ import type { NameAnswer, NameFrame, NameListAnswer } from '../wire/api/names-ap
 import type { QuotaListAnswer, QuotaRequest, QuotaStatus } from '../wire/api/quota-api.ts';
 import type { Pausable, PauseScope } from '../core/quota/pauses.ts';
 import type { PlanAnswer, PlanRequest } from '../wire/plan/plan.ts';
+import type { RemedyPolicy } from '../core/detector/remedies.ts';
+import type { RemedyPolicyRequest } from '../wire/verdicts/verdict-records.ts';
+import type { VerdictsAnswer } from '../wire/verdicts/verdicts.ts';
 import type { PauseRequest, PausesAnswer } from '../wire/api/pause-api.ts';
 import type { HistoryAnswer, RolloutAct, ScaleRequest, UndoRequest } from '../wire/api/monitor-api.ts';
 import type { Why } from '../wire/api/scheduler-api.ts';
@@ -283,6 +286,24 @@ export class MonitorClient {
 
   async pauses(options: CallOptions = {}): Promise<PausesAnswer> {
     return bodyOf(await this.#get('/v1/pauses', options));
+  }
+
+  async verdicts(options: CallOptions = {}): Promise<VerdictsAnswer> {
+    return bodyOf(await this.#get('/v1/verdicts', options));
+  }
+
+  /** @param suspect as the verdict names it */
+  async clearVerdict(suspect: string, options: CallOptions = {}): Promise<VerdictsAnswer> {
+    const path = `/v1/verdicts${query({ suspect })}`;
+    return bodyOf(await this.#call({ ...options, method: 'DELETE', path, repeatable: true }));
+  }
+
+  async remedies(options: CallOptions = {}): Promise<RemedyPolicy> {
+    return bodyOf(await this.#get('/v1/remedies', options));
+  }
+
+  async setRemedies(policy: RemedyPolicyRequest, options: CallOptions = {}): Promise<RemedyPolicy> {
+    return await this.#put('/v1/remedies', policy, options);
   }
 
   async schedulers(options: CallOptions = {}): Promise<SchedulerListAnswer> {

@@ -12,6 +12,7 @@
  * - `placement/`: which host a task gets, and why hosts refuse it
  * - `preemption/`: on which host a task may take the place of others, and of which
  * - `commit/`: how a plan becomes transactions, and what is left of one that was refused
+ * - `detector/`: who is at fault when much fails at once
  * - `names/`: who serves the name of a port
  * - `slots/`: what should change for a job: fills, stops, releases
  * - `trace/`: what follows a job over all roles: its trace context, spans, fields of logs

@@ -55,6 +55,14 @@ export const METRICS = {
     'what',
   ),
   moorage_monitor_reverts_total: counter('Updates that failed and were undone.'),
+  moorage_monitor_verdicts: gauge('Revisions, hosts and others that are at fault now.'),
+  moorage_monitor_verdicts_total: counter('Verdicts that a monitor made, by who is at fault.', 'kind'),
+  moorage_monitor_undecided_faults: gauge('Failures that several of different kinds explain equally well.'),
+  moorage_monitor_remedies_total: counter(
+    'Remedies that a monitor applied, did not apply, or undid.',
+    'remedy',
+    'state',
+  ),
   moorage_monitor_eligibility_changes_total: counter(
     'Hosts that a monitor closed or opened, by their new state.',
     'state',

@@ -11,6 +11,7 @@
  * - `access/`: people, and for whom a monitor asks, in the HTTP APIs.
  * - `api/`: bodies of the HTTP APIs.
  * - `records/`: what lies in the store.
+ * - `verdicts/`: who is at fault, and what is done about it.
  * - `values/`: amounts with units, names, texts, and their bounds. `codec/`: codecs from schemas.
  */
 

@@ -224,6 +224,7 @@ describe('the house is in order', () => {
     expect(deleting.sort()).toEqual([
       'arbiter/grant-records.ts', // what is granted no longer
       'monitor/audit/audit.ts', // records of the audit past their bounds
+      'monitor/detector/verdicts.ts', // verdicts that ended a day ago
       'monitor/hosts/removed-hosts.ts', // hosts that an operator removed
       'monitor/limits/pauses.ts', // pauses that ended a day ago
       'monitor/limits/quotas.ts', // what namespaces may use no longer

@@ -60,6 +60,9 @@ export function storeAreas(keys: CellKeys): readonly StoreArea[] {
     { prefix: keys.quota(''), access: { monitor: write, arbiter: read } },
     // Hosts hold back restarts themselves.
     { prefix: keys.pauses, access: { scheduler: read, agent: read, monitor: write, arbiter: read } },
+    { prefix: keys.verdicts, access: { monitor: write } },
+    { prefix: keys.remedies, access: { monitor: write } },
+    { prefix: keys.closedHosts, access: { monitor: write } },
     { prefix: keys.shared, access: { scheduler: read, monitor: write } },
     { prefix: keys.pools, access: { scheduler: write, monitor: write } },
     { prefix: keys.tokens, access: { monitor: write } },

@@ -19,6 +19,10 @@ export function cellKeys(cell: string) {
   const limits = `${root}limits/`;
   /** What operators have paused, and where. */
   const pauses = `${root}pauses/`;
+  /** Who is at fault, by suspect. */
+  const verdicts = `${root}verdicts/`;
+  /** Which hosts of each pool are closed for verdicts. */
+  const closedHosts = `${root}closed/`;
   /** What operators define as shared by hosts. */
   const shared = `${limits}shared/`;
   /** What is taken of each of its pools. */
@@ -56,6 +60,14 @@ export function cellKeys(cell: string) {
     pauses,
     /** @param name `placement/job/team-a/web` */
     pause: (name: string) => pauses + name,
+    verdicts,
+    /** @param suspect `host/host-1` */
+    verdict: (suspect: string) => verdicts + suspect,
+    /** What is done about them. */
+    remedies: `${root}remedies`,
+    closedHosts,
+    /** @param pool empty: of the hosts that name none */
+    closedHostsOf: (pool: string) => `${closedHosts}pool/${pool}`,
     shared,
     pools,
     arbiters,

@@ -9,6 +9,8 @@ export const POOL_ATTRIBUTE = 'pool';
 export interface PauseScope {
   readonly namespace?: string;
   readonly job?: string;
+  /** Of a job: what is of this version alone. Only verdicts are so narrow. */
+  readonly version?: number;
   /** The hosts whose attribute `pool` has this value. */
   readonly pool?: string;
   readonly host?: string;
@@ -20,6 +22,8 @@ export interface Pause extends PauseScope {
   readonly by: string;
   readonly reason: string;
   readonly sinceMs: number;
+  /** Of restarts: each waits so long after the end of its task. Absent: until the pause ends. */
+  readonly everyMs?: number;
   /** A monitor ends it then. Absent: an operator does. */
   readonly untilMs?: number;
   /** It has ended: kept for a while, for what counts from its end. */
@@ -37,17 +41,18 @@ export function pauseName(what: Pausable, scope: PauseScope): string {
   return `${what}/${scopeName(scope)}`;
 }
 
-function scopeName({ namespace, job, pool, host }: PauseScope): string {
+function scopeName({ namespace, job, version, pool, host }: PauseScope): string {
   if (host !== undefined) return `host/${host}`;
   if (pool !== undefined) return `pool/${pool}`;
   if (namespace === undefined) return 'cell';
-  return job === undefined ? `namespace/${namespace}` : `job/${namespace}/${job}`;
+  if (job === undefined) return `namespace/${namespace}`;
+  return `job/${namespace}/${job}${version === undefined ? '' : `/${String(version)}`}`;
 }
 
 /** Of the widest scope that holds; null: it goes on. */
 export function pauseOn(pauses: Pauses, what: Pausable, target: PauseScope): Pause | null {
   if (pauses.size === 0) return null;
-  const { namespace, job, pool, host } = target;
+  const { namespace, job, version, pool, host } = target;
   const holds = (scope: PauseScope): Pause | null => {
     const pause = pauses.get(pauseName(what, scope));
     return pause === undefined || pause.endedAtMs !== undefined ? null : pause;
@@ -56,6 +61,9 @@ export function pauseOn(pauses: Pauses, what: Pausable, target: PauseScope): Pau
     holds({}) ??
     (namespace === undefined ? null : holds({ namespace })) ??
     (namespace === undefined || job === undefined ? null : holds({ namespace, job })) ??
+    (namespace === undefined || job === undefined || version === undefined
+      ? null
+      : holds({ namespace, job, version })) ??
     (pool === undefined ? null : holds({ pool })) ??
     (host === undefined ? null : holds({ host }))
   );
@@ -75,11 +83,12 @@ export function pauseEndedAtMs(pauses: Pauses, what: Pausable, target: PauseScop
 }
 
 /** Where it holds, for people: ` in namespace team-a`; empty: in the whole cell. */
-export function whereOf({ namespace, job, pool, host }: PauseScope): string {
+export function whereOf({ namespace, job, version, pool, host }: PauseScope): string {
   if (host !== undefined) return ` on host ${host}`;
   if (pool !== undefined) return ` in pool ${pool}`;
   if (namespace === undefined) return '';
-  return job === undefined ? ` in namespace ${namespace}` : ` of job ${namespace}/${job}`;
+  if (job === undefined) return ` in namespace ${namespace}`;
+  return `${version === undefined ? '' : ` of version ${String(version)}`} of job ${namespace}/${job}`;
 }
 
 /** `placement is paused`, `restarts are paused`. */

@@ -237,6 +237,9 @@ monitor/api/min-revision.ts store.read monitor:meta
 monitor/api/requests.ts store.read monitor:jobs
 monitor/audit/audit.ts store.attempt*2 monitor:audit
 monitor/audit/audit.ts store.list monitor:audit
+monitor/detector/closed-hosts.ts store.attempt monitor:closed
+monitor/detector/verdicts.ts store.attempt*2 monitor:verdicts
+monitor/detector/verdicts.ts store.read monitor:verdicts
 monitor/events/scheduler-events.ts http.stream monitor:get.events
 monitor/hosts/eligibility.ts store.attempt*2 monitor:eligibility+ledger
 monitor/hosts/eligibility.ts store.read*3 monitor:alive+eligibility+ledger
@@ -245,7 +248,7 @@ monitor/jobs/bulk-writes.ts store.attempt monitor:jobs+versions
 monitor/jobs/bulk-writes.ts store.read monitor:jobs
 monitor/jobs/job-writes.ts store.attempt monitor:jobs,jobs+versions
 monitor/jobs/job-writes.ts store.read monitor:jobs
-monitor/limits/limits.ts store.attempt monitor:quotas,shared
+monitor/limits/limits.ts store.attempt monitor:quotas,remedies,shared
 monitor/limits/pauses.ts store.attempt*2 monitor:pauses
 monitor/limits/pauses.ts store.read monitor:pauses
 monitor/limits/quotas.ts store.list monitor:quotas
@@ -344,6 +347,7 @@ monitor DELETE /v1/quotas/:namespace
 monitor DELETE /v1/secrets/:namespace/:name
 monitor DELETE /v1/shared/:name
 monitor DELETE /v1/tokens/:id
+monitor DELETE /v1/verdicts
 monitor DELETE /v1/volumes/:namespace/:claim
 monitor GET /
 monitor GET /docs
@@ -371,6 +375,7 @@ monitor GET /v1/openapi.json
 monitor GET /v1/openid
 monitor GET /v1/pauses
 monitor GET /v1/quotas
+monitor GET /v1/remedies
 monitor GET /v1/reports streams
 monitor GET /v1/schedulers
 monitor GET /v1/schema/job.json
@@ -378,6 +383,7 @@ monitor GET /v1/secrets
 monitor GET /v1/secrets-key
 monitor GET /v1/tokens
 monitor GET /v1/usage
+monitor GET /v1/verdicts
 monitor GET /v1/volumes
 monitor GET /v1/whoami
 monitor GET /version
@@ -396,6 +402,7 @@ monitor POST /v1/tokens
 monitor PUT /v1/openid/:name
 monitor PUT /v1/pauses/:what
 monitor PUT /v1/quotas/:namespace
+monitor PUT /v1/remedies
 monitor PUT /v1/secrets/:namespace/:name
 monitor PUT /v1/shared/:name
 scheduler GET /livez

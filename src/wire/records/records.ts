@@ -215,6 +215,7 @@ export const pauseCodec = schemaCodec<Pause>(
     ...{ what: z.enum(PAUSABLE), by: z.string(), reason: z.string(), sinceMs: whole },
     ...{ namespace: z.exactOptional(z.string()), job: z.exactOptional(z.string()) },
     ...{ pool: z.exactOptional(z.string()), host: z.exactOptional(z.string()) },
+    ...{ version: z.exactOptional(whole), everyMs: z.exactOptional(whole) },
     ...{ untilMs: z.exactOptional(whole), endedAtMs: z.exactOptional(whole) },
   }),
 );

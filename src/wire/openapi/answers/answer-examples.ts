@@ -12,6 +12,8 @@ import type { CellStatus, ScrapeTargets, SharedStatus } from '../../api/cell-api
 import type { CommandStatus } from '../../api/exec-api.ts';
 import type * as monitor from '../../api/monitor-api.ts';
 import type { NameAnswer, NameFrame, NameListAnswer } from '../../api/names-api.ts';
+import { DEFAULT_REMEDIES } from '../../../core/detector/remedies.ts';
+import type { VerdictsAnswer } from '../../verdicts/verdicts.ts';
 import type { PausesAnswer } from '../../api/pause-api.ts';
 import type { PlanAnswer } from '../../plan/plan.ts';
 import type { QuotaListAnswer, QuotaStatus } from '../../api/quota-api.ts';
@@ -216,6 +218,21 @@ const OF_THE_CELL = {
       },
     ],
   } satisfies PausesAnswer,
+  VerdictsAnswer: {
+    verdicts: [
+      {
+        ...{ suspect: 'host/host-7', by: 'monitor-1', sinceMs: AT_MS, times: 1 },
+        evidence: {
+          ...{ logOddsCenti: 1_240, bad: 6, well: 0, controlBad: 0, controlWell: 31 },
+          ...{ firstFailedAtMs: AT_MS - 40_000, hosts: ['host-7'], hostsTotal: 1 },
+          ...{ jobs: ['default/api', 'default/web'], jobsTotal: 2, reasons: ['exit code 126'] },
+          ...{ changes: ['was rebooted 30 s before the first failure'], rivals: [] },
+        },
+        remedies: [{ remedy: 'quarantine', state: 'applied', atMs: AT_MS, detail: 'for 30 min at most' }],
+      },
+    ],
+  } satisfies VerdictsAnswer,
+  RemedyPolicy: DEFAULT_REMEDIES,
   VolumeListAnswer: {
     volumes: [
       {

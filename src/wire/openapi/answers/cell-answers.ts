@@ -16,6 +16,8 @@ import type { ReportFrame } from '../../api/report-frames.ts';
 import type { SchedulerStatus } from '../../api/scheduler-api.ts';
 import type { VolumeListAnswer } from '../../api/volume-api.ts';
 import { resources, whole } from '../../codec/codec.ts';
+import { remedyPolicyCodec, verdictCodec } from '../../verdicts/verdict-records.ts';
+import type { VerdictsAnswer } from '../../verdicts/verdicts.ts';
 import { eligibilityCodec, hostCodec, pauseCodec } from '../../records/records.ts';
 import { maybe, report, next, text, texts } from './parts.ts';
 
@@ -87,6 +89,10 @@ export const quotaStatus: z.ZodType<QuotaStatus> = z.object({
 export const quotaListAnswer: z.ZodType<QuotaListAnswer> = z.object({ quotas: z.array(quotaStatus) });
 
 export const pausesAnswer: z.ZodType<PausesAnswer> = z.object({ pauses: z.array(pauseCodec.schema) });
+
+export const verdictsAnswer: z.ZodType<VerdictsAnswer> = z.object({ verdicts: z.array(verdictCodec.schema) });
+
+export const remedyPolicy = remedyPolicyCodec.schema;
 
 export const volumeListAnswer: z.ZodType<VolumeListAnswer> = z.object({
   volumes: z.array(

@@ -1,5 +1,6 @@
 import { sharedResourceRequest } from '../../api/cell-api.ts';
 import { namesWanted } from '../../api/names-frames.ts';
+import { remedyPolicyRequest } from '../../verdicts/verdict-records.ts';
 import { pauseRequest } from '../../api/pause-api.ts';
 import { quotaRequest } from '../../api/quota-api.ts';
 import type { Operation } from './operation.ts';
@@ -83,6 +84,20 @@ export const LIMIT_OPERATIONS: Readonly<Record<string, Operation>> = {
     },
     answers: ok('PausesAnswer'),
     errors: { ...BAD, 409: ['too-many-pauses'], 503: ['contended', 'outcome-unknown'] },
+  },
+  'GET /v1/verdicts': { summary: 'Tells who is at fault, and why', answers: ok('VerdictsAnswer') },
+  'DELETE /v1/verdicts': {
+    summary: 'Ends a verdict and undoes its remedies; the suspect is not found again for an hour',
+    query: [text('suspect', 'who, as the verdict names it: `host/host-1`')],
+    answers: ok('VerdictsAnswer'),
+    errors: { ...BAD, 404: ['no-such-verdict'], 409: ['contended'], 503: ['outcome-unknown'] },
+  },
+  'GET /v1/remedies': { summary: 'Tells what is done about verdicts', answers: ok('RemedyPolicy') },
+  'PUT /v1/remedies': {
+    summary: 'Says what is done about verdicts; what is left out is as by default',
+    ...{ body: remedyPolicyRequest, example: { host: ['quarantine'], sharePercent: 10 } },
+    answers: ok('RemedyPolicy'),
+    errors: { ...BAD, 503: ['outcome-unknown'] },
   },
   'DELETE /v1/pauses/:what': {
     summary: 'Lets what was paused, in the whole cell or in this scope of it, go on',

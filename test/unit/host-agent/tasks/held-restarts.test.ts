@@ -79,3 +79,19 @@ it('S3.59 a new agent starts nothing again before it has heard of pauses; withou
   await open();
   await world.until(id, (report) => report.restarts > before + 2);
 });
+
+it('S3.20 S3.19 restarts of one version are slowed to one in so long, and those of another are not', async () => {
+  const { world, clock, open, pause, follow, order, id, namespace, job, restarts } = await failing();
+  const { jobVersion: version } = order.allocation;
+  follow(await open());
+  await world.agent.start(order);
+  await world.until(id, (report) => report.restarts > 2);
+  await pause({ namespace, job, version: version + 1, everyMs: 60_000 });
+  const before = restarts();
+  await world.until(id, (report) => report.restarts > before + 2);
+  await pause({ namespace, job, version, everyMs: 60_000 });
+  const slowed = restarts();
+  await clock.advance(30_000);
+  expect(restarts()).toBeLessThanOrEqual(slowed + 1);
+  await world.until(id, (report) => report.restarts > slowed + 1);
+});

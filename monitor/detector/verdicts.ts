@@ -1,0 +1,112 @@
+import type { RemedyState, Verdict } from '../../src/core/detector/verdict.ts';
+import { domainsOf, hostSuspect } from '../../src/core/detector/suspects.ts';
+import { isVerdictOn, verdictText } from '../../src/core/detector/verdict.ts';
+import type { Entry } from '../../src/ports/cell-store.ts';
+import { verdictCodec } from '../../src/wire/verdicts/verdict-records.ts';
+import type { MonitorContext } from '../context.ts';
+import { outcomeUnknown, refuse } from '../refusals.ts';
+
+/** Each try fails only when somebody else changed the same verdict. */
+const TRIES_MAX = 8;
+/** So long the record of an ended verdict is kept: whoever is at fault again is closed for longer. */
+export const ENDED_KEPT_MS = 24 * 3_600_000;
+/** So long nobody finds the suspect again whom an operator cleared. */
+export const MUTED_MS = 3_600_000;
+
+type Ports = Pick<MonitorContext, 'store' | 'keys' | 'clock'>;
+
+/** What is at fault that a job has to do with: its versions, its hosts, and what those share. For people. */
+export function faultsOf({ copy }: Pick<MonitorContext, 'copy'>, jobKey: string): readonly string[] {
+  const suspects = new Set<string>();
+  for (const [suspect] of copy.verdicts.rows())
+    if (suspect.startsWith(`revision/${jobKey}/`)) suspects.add(suspect);
+  for (const { host } of copy.allocationsOf(jobKey)) {
+    suspects.add(hostSuspect(host));
+    const known = copy.hostOf(host);
+    if (known !== undefined) for (const domain of domainsOf(known)) suspects.add(domain);
+  }
+  return [...suspects].flatMap((suspect) => {
+    const verdict = copy.verdicts.get(suspect)?.value;
+    return verdict !== undefined && isVerdictOn(verdict) ? [sentenceOf(verdict)] : [];
+  });
+}
+
+function sentenceOf(verdict: Verdict): string {
+  const applied = verdict.remedies.filter(({ state }) => state === 'applied').map(({ remedy }) => remedy);
+  return `${verdictText(verdict)}${applied.length === 0 ? '' : `; so: ${applied.join(', ')}`}`;
+}
+
+/** Writes verdicts, each by a compare with what is there. */
+export class VerdictWriter {
+  readonly #ports: Ports;
+
+  constructor(ports: Ports) {
+    this.#ports = ports;
+  }
+
+  /** @returns whether it was made by this call: another detector may have been first, or an operator has cleared the suspect */
+  async make(verdict: Omit<Verdict, 'times'>): Promise<boolean> {
+    const nowMs = this.#ports.clock.nowMs();
+    const made = await this.#change(verdict.suspect, (known) => {
+      if (isVerdictOn(known) || (known?.mutedUntilMs ?? 0) > nowMs) return null;
+      return { ...verdict, times: (known?.times ?? 0) + 1 };
+    });
+    return made.isChanged;
+  }
+
+  /** @param remedies how far they have come */
+  async mark(suspect: string, remedies: readonly RemedyState[]): Promise<void> {
+    await this.#change(suspect, (known) => (known === undefined ? null : { ...known, remedies }));
+  }
+
+  /**
+   * Ends it; twice counts once.
+   * @param mutedMs for so long the suspect is not found again; 0: it may be at once
+   * @returns the revision at which it holds; null: there is no such verdict
+   */
+  async end(
+    suspect: string,
+    { by, why, mutedMs }: { readonly by: string; readonly why: string; readonly mutedMs: number },
+  ): Promise<number | null> {
+    const nowMs = Math.round(this.#ports.clock.nowMs());
+    const muted = mutedMs === 0 ? {} : { mutedUntilMs: nowMs + mutedMs };
+    const { revision } = await this.#change(suspect, (known) =>
+      known !== undefined && isVerdictOn(known)
+        ? { ...known, ...muted, endedAtMs: nowMs, endedBy: by, endedWhy: why }
+        : null,
+    );
+    return revision === 0 ? null : revision;
+  }
+
+  async forget(suspect: string, revision: number): Promise<void> {
+    const { store, keys } = this.#ports;
+    const key = keys.verdict(suspect);
+    await store.attempt({
+      compares: [{ key, target: 'modRevision', equals: revision }],
+      writes: [{ kind: 'delete', key }],
+      readBack: [],
+    });
+  }
+
+  async #change(
+    suspect: string,
+    next: (known: Verdict | undefined) => Verdict | null,
+  ): Promise<{ readonly revision: number; readonly isChanged: boolean }> {
+    const { store, keys } = this.#ports;
+    const key = keys.verdict(suspect);
+    let entry: Entry | undefined = (await store.read([key])).entries.get(key);
+    for (let tries = 0; tries < TRIES_MAX; tries++) {
+      const wanted = next(entry === undefined ? undefined : verdictCodec.decode(entry.value));
+      if (wanted === null) return { revision: entry?.modRevision ?? 0, isChanged: false };
+      const reply = await store.attempt({
+        compares: [{ key, target: 'modRevision', equals: entry?.modRevision ?? 0 }],
+        writes: [{ kind: 'put', key, value: verdictCodec.encode(wanted) }],
+        readBack: [key],
+      });
+      if (reply.outcome === 'applied') return { revision: reply.revision, isChanged: true };
+      if (reply.outcome === 'unknown') throw outcomeUnknown('ask for the same again: twice counts once');
+      entry = reply.found.get(key);
+    }
+    throw refuse(409, 'contended', 'others are changing the same verdict; try again');
+  }
+}
