@@ -84,6 +84,7 @@ it('28 a real cell answers as the document says, to every operation', async () =
     ['DELETE', '/v1/quotas/some'],
     ['DELETE', '/v1/quotas/default'],
     ['DELETE', '/v1/shared/none'],
+    ['DELETE', '/v1/verdicts?suspect=host%2Fhost-1'],
     ['DELETE', '/v1/volumes/default/data'],
     ['DELETE', '/v1/hosts/host-1'],
     ['DELETE', '/v1/tokens/some'],

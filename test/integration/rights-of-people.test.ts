@@ -123,12 +123,19 @@ describe('S4.13 tokens of people', () => {
     const [foreign, own] = [await bearer('submit', ['elsewhere']), await bearer('submit', ['default'])];
     let shownToOwner = 0;
     for (const route of servedRoutes().filter(({ server }) => server === 'monitor')) {
-      const ask = (names: Names, { showing }: { readonly showing: Bearer }): Promise<string> =>
-        answerTo(route, names, showing);
+      const ask = async (names: Names, { showing }: { readonly showing: Bearer }): Promise<string> => {
+        for (;;) {
+          const given = await answerTo(route, names, showing);
+          // One person may ask so often a second, and no more.
+          if (!given.startsWith('429 ')) return given;
+        }
+      };
       const answer = await ask(there, foreign);
       expect(answer).not.toContain('zebra');
       expect(answer).not.toContain(allocation);
-      if (route.path.includes(':')) expect(answer).toBe(await ask(absent, foreign));
+      // Hosts are of no namespace: who may read sees all of them in the list, too.
+      const isOfCell = route.method === 'GET' && route.path === '/v1/hosts/:host';
+      if (route.path.includes(':') && !isOfCell) expect(answer).toBe(await ask(absent, foreign));
       const isRead = route.method === 'GET' || route.method === 'CHANNEL';
       if (isRead && (await answerTo(route, there, own.showing, false)).includes('zebra')) shownToOwner += 1;
     }

@@ -288,6 +288,12 @@ schedulers/ownership/job-index.ts store.follow scheduler:jobs
 schedulers/ownership/job-intake.ts store.read scheduler:allocs+intents
 schedulers/ownership/job-loader.ts store.listMany scheduler:allocs+intents+outcomes,allocs+intents+outcomes+versions,allocs+outcomes
 schedulers/ownership/ownership.ts store.attempt scheduler:owners
+schedulers/plan/scratch-term.ts store.follow scheduler:
+schedulers/plan/scratch-term.ts store.history scheduler:
+schedulers/plan/scratch-term.ts store.list scheduler:
+schedulers/plan/scratch-term.ts store.listMany scheduler:
+schedulers/plan/scratch-term.ts store.oldestRevision scheduler:
+schedulers/plan/scratch-term.ts store.read scheduler:allocs
 schedulers/preemption/victim-reader.ts store.read scheduler:allocs
 schedulers/scheduler.ts server.close scheduler:all
 schedulers/scheduler.ts server.listen scheduler:all
@@ -300,7 +306,7 @@ src/clients/host-client.ts http.call*2 scheduler:delete.allocations.id,get.alloc
 src/clients/host-client.ts http.stream scheduler: monitor:get.allocations.id.logs
 src/clients/monitor-failover.ts http.call agent:
 src/clients/monitor-failover.ts http.stream agent:post.names.follow
-src/clients/scheduler-client.ts http.call*2 monitor:get.jobs.namespace.job.why,get.status
+src/clients/scheduler-client.ts http.call*3 monitor:get.jobs.namespace.job.why,get.status,post.plan
 src/clients/scheduler-client.ts http.stream monitor:
 src/runtime/commit/attempt.ts store.history scheduler:allocs monitor:allocs
 src/runtime/commit/commit.ts store.attempt scheduler:allocs+ledger,allocs+ledger+outcomes,allocs+ledger+outcomes+pools,allocs+ledger+pools monitor:allocs+ledger,allocs+ledger+outcomes,allocs+ledger+outcomes+pools,allocs+ledger+pools
@@ -397,6 +403,7 @@ monitor POST /v1/jobs/:namespace/:job/stop
 monitor POST /v1/jobs/bulk
 monitor POST /v1/join
 monitor POST /v1/names/follow
+monitor POST /v1/plan
 monitor POST /v1/runs
 monitor POST /v1/tokens
 monitor PUT /v1/openid/:name
@@ -411,4 +418,5 @@ scheduler GET /readyz
 scheduler GET /v1/events streams
 scheduler GET /v1/jobs/:namespace/:job/why
 scheduler GET /v1/status
+scheduler POST /v1/plan
 `).map(routeOf);
