@@ -81,7 +81,13 @@ it('S0.27 jobs that share a volume land on one host, though they would rather sp
   };
   const where = await until(hosts, (found) => found.length === 4);
   expect(new Set(where).size).toBe(1);
-  for (const name of ['first', 'second']) expect((await moorage('stop', name)).code).toBe(0);
+  for (const name of ['first', 'second'])
+    expect((await moorage('stop', name, '--wait', '--timeout', '60s')).code).toBe(0);
+  expect((await moorage('volume', 'delete', 'common')).stdout).toBe('common\n');
+  await until(
+    () => answer<VolumeListAnswer>('volume', 'list'),
+    ({ volumes }) => volumes.length === 0,
+  );
 });
 
 describe('a job with data of its own', () => {

@@ -55,6 +55,14 @@ const MORE: Readonly<Record<string, readonly unknown[]>> = {
     },
   ],
   'agent POST /v1/allocations/:id/signal': [{ commandId: 's1', task: 'main', signal: 'SIGCONT' }],
+  'monitor POST /v1/plan': [{ hostsLost: ['@host'] }, { hostsAdded: { count: 2, like: '@host' } }],
+  'scheduler POST /v1/plan': [
+    {
+      cell: { hostsLost: ['@host'], hostsAdded: [], placed: [terms.claim], freed: [] },
+      evicted: [{ namespace: 'default', job: 'fuzz-2', id: '@new', by: 'fuzz-1' }],
+      affected: true,
+    },
+  ],
   'arbiter POST /v1/tickets': [
     requestFor('@scheduler', [[terms], [someTerms({ ...terms, namespace: 'other' }), terms]]),
     requestFor('@scheduler', [[terms]]),
