@@ -14,7 +14,7 @@ import type { Column } from '../output/table.ts';
 export async function verdicts(context: Context, all: boolean): Promise<number> {
   const answer = await (await context.api()).verdicts();
   const rows = answer.verdicts.filter((verdict) => all || isVerdictOn(verdict));
-  const nowMs = Date.now();
+  const nowMs = context.terminal.nowMs();
   await printList(context, {
     ...{ answer: { verdicts: rows }, rows, columns: columnsAt(nowMs) },
     nameOf: ({ suspect }) => suspect,

@@ -23,6 +23,7 @@ export class Exemplars {
     let buckets = this.#bySeries.get(series);
     if (buckets === undefined) this.#bySeries.set(series, (buckets = []));
     const found = this.#bounds.findIndex((bound) => value <= bound);
+    // Told to other programs as the time of day: the machine's own clock, as in every adapter.
     buckets[found < 0 ? this.#bounds.length : found] = { traceId, value, atMs: Date.now() };
   }
 
