@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { HostListAnswer, JobStatus } from '../../src/wire/api/monitor-api.ts';
 import type { DevCellProcess } from '../support/cli.ts';
-import { issueFor, runCli, startCli, startDevCell, testFolder } from '../support/cli.ts';
+import { issueFor, pidIn, runCli, startCli, startDevCell, testFolder, until } from '../support/cli.ts';
 
 const folder = testFolder();
 const CONTROL = ['monitor-1', 'service-1', 'batch-1', 'arbiter-1'] as const;
@@ -21,22 +21,12 @@ afterAll(async () => {
 
 const moorage = (...args: readonly string[]) => runCli(args, { cwd: folder.path });
 
-function pidOf(name: string): number {
-  return Number(new RegExp(`processes:.*\\b${name} (\\d+)`).exec(cell.output())?.[1]);
-}
+const pidOf = (name: string): number => pidIn(cell, name);
 
 async function submit(job: { readonly name: string; readonly [field: string]: unknown }): Promise<void> {
   const file = join(folder.path, `${job.name}.yaml`);
   writeFileSync(file, JSON.stringify(job));
   expect((await moorage('run', '-d', file)).stderr).toBe('');
-}
-
-/** Asks again and again; the test's own time limit ends it. */
-async function until<T>(ask: () => Promise<T>, holds: (found: T) => boolean): Promise<T> {
-  for (;;) {
-    const found = await ask();
-    if (holds(found)) return found;
-  }
 }
 
 /** null: no monitor answers, or it does not know the job yet. */

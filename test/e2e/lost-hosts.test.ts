@@ -3,7 +3,16 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { HostListAnswer, JobStatus } from '../../src/wire/api/monitor-api.ts';
 import type { CliProcess, DevCellProcess } from '../support/cli.ts';
-import { ONE_OF_EACH, issueFor, runCli, startCli, startDevCell, testFolder } from '../support/cli.ts';
+import {
+  ONE_OF_EACH,
+  issueFor,
+  pidIn,
+  runCli,
+  startCli,
+  startDevCell,
+  testFolder,
+  until,
+} from '../support/cli.ts';
 
 const folder = testFolder();
 const HOSTS = 6;
@@ -40,22 +49,12 @@ afterAll(async () => {
   folder[Symbol.dispose]();
 });
 
-function pidOf(name: string): number {
-  return Number(new RegExp(`processes:.*\\b${name} (\\d+)`).exec(cell.output())?.[1]);
-}
+const pidOf = (name: string): number => pidIn(cell, name);
 
 async function submit(job: { readonly name: string; readonly [field: string]: unknown }): Promise<void> {
   const file = join(folder.path, `${job.name}.yaml`);
   writeFileSync(file, JSON.stringify(job));
   expect((await moorage('run', '-d', file)).stderr).toBe('');
-}
-
-/** Asks again and again; the test's own time limit ends it. */
-async function until<T>(ask: () => Promise<T>, holds: (found: T) => boolean): Promise<T> {
-  for (;;) {
-    const found = await ask();
-    if (holds(found)) return found;
-  }
 }
 
 const runningOn = ({ allocations }: JobStatus): readonly string[] =>

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { HostListAnswer, JobStatus } from '../../src/wire/api/monitor-api.ts';
 import type { VolumeListAnswer } from '../../src/wire/api/volume-api.ts';
 import type { DevCellProcess } from '../support/cli.ts';
-import { ONE_OF_EACH, runCli, startDevCell, testFolder } from '../support/cli.ts';
+import { ONE_OF_EACH, pidIn, runCli, startDevCell, testFolder, until } from '../support/cli.ts';
 
 const folder = testFolder();
 let cell: DevCellProcess;
@@ -23,17 +23,7 @@ afterAll(async () => {
   folder[Symbol.dispose]();
 });
 
-function pidOf(name: string): number {
-  return Number(new RegExp(`processes:.*\\b${name} (\\d+)`).exec(cell.output())?.[1]);
-}
-
-/** Asks again and again; the test's own time limit ends it. */
-async function until<T>(ask: () => Promise<T>, holds: (found: T) => boolean): Promise<T> {
-  for (;;) {
-    const found = await ask();
-    if (holds(found)) return found;
-  }
-}
+const pidOf = (name: string): number => pidIn(cell, name);
 
 async function submit(job: { readonly name: string; readonly [field: string]: unknown }): Promise<void> {
   const file = join(folder.path, `${job.name}.yaml`);
