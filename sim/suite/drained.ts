@@ -5,7 +5,7 @@ import type { Request, HostAction } from '../actor/client.ts';
 
 /**
  * An operator closes one host after the other while work is placed, with or without a deadline, and opens most of them again. All but one
- * are open before the quiet period.
+ * are open before the quiet period; in every second run the one that is kept has no deadline.
  */
 export function drawnHostActions({ hosts, activeMs }: Scenario, random: SeededRandom): readonly HostAction[] {
   const names = numbered('host', hosts);
@@ -19,10 +19,11 @@ export function drawnHostActions({ hosts, activeMs }: Scenario, random: SeededRa
     if (random.below(3) > 0) actions.push({ atMs: atMs + 300 + random.below(1_500), host, state: 'ready' });
   }
   const kept = names[random.below(names.length)];
+  const deadline = random.split('kept').below(2) === 0 ? {} : { deadlineMs: 3_000 };
   for (const host of names)
     actions.push({
       atMs: activeMs * 0.9,
-      ...(host === kept ? { host, state: 'draining', deadlineMs: 3_000 } : { host, state: 'ready' }),
+      ...(host === kept ? { host, state: 'draining', ...deadline } : { host, state: 'ready' }),
     });
   return actions.sort((a, b) => a.atMs - b.atMs);
 }
