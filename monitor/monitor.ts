@@ -72,6 +72,7 @@ import { OpenIdPeople } from './tokens/openid-people.ts';
 import { NO_KEYS, OpenIdProviders } from './tokens/openid-providers.ts';
 import { Secrets } from './tokens/secrets.ts';
 import { Tokens } from './tokens/tokens.ts';
+import { DrainWindows } from './hosts/drain-windows.ts';
 import { EligibilityWriter } from './hosts/eligibility.ts';
 import { FaultWatch } from './detector/detector.ts';
 import { AutoRevert } from './jobs/auto-revert.ts';
@@ -121,6 +122,7 @@ export class Monitor {
   readonly state: MonitorState;
   readonly hostWatch: HostWatch;
   readonly leakWatch: LeakWatch;
+  readonly drainWindows: DrainWindows;
   readonly removedHosts: RemovedHosts;
   readonly pauseWatch: PauseWatch;
   readonly autoRevert: AutoRevert;
@@ -159,6 +161,7 @@ export class Monitor {
       onHeldBack: (hosts) => this.#hostEvents.heldBack(hosts),
     });
     this.leakWatch = new LeakWatch(this.state);
+    this.drainWindows = new DrainWindows(this.state);
     this.removedHosts = new RemovedHosts(this.state);
     this.pauseWatch = new PauseWatch(this.state);
     this.autoRevert = new AutoRevert(this.state);
@@ -210,6 +213,7 @@ export class Monitor {
     await this.#registration?.close();
     this.hostWatch.close();
     this.leakWatch.close();
+    this.drainWindows.close();
     this.state.events.close();
     this.state.relay.close();
     this.state.names.close();

@@ -1,4 +1,5 @@
 import type { CellStatus, KeptCount, KeptRecords, StoreStatus } from '../../src/wire/api/cell-api.ts';
+import { windowText } from '../../src/core/host/drain-window.ts';
 import type { Context } from '../command/context.ts';
 import { EXIT } from '../command/exit.ts';
 import { printAnswer } from '../output/output.ts';
@@ -12,9 +13,14 @@ export async function cellStatus(context: Context): Promise<number> {
   const api = await context.api();
   const [cell, { pauses }] = await Promise.all([api.cell(), api.pauses()]);
   const answer = { ...cell, pauses };
-  const text = (): string => [...pauseLines(answer, context.terminal.nowMs()), render(cell)].join('\n');
+  const text = (): string =>
+    [...pauseLines(answer, context.terminal.nowMs()), ...drainLines(cell), render(cell)].join('\n');
   await printAnswer(context, answer, { text });
   return EXIT.ok;
+}
+
+function drainLines({ drains = [] }: CellStatus): readonly string[] {
+  return drains.map(({ host, state, window }) => `${host} is ${state}, and ${windowText(window)}`);
 }
 
 function render({ hosts, jobs, allocations, store, shared, kept }: CellStatus): string {

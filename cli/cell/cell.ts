@@ -97,7 +97,9 @@ export function addCellVerbs(program: Command, { run }: ProgramInput): void {
     );
     if (name === 'drain')
       one
-        .option('--deadline <duration>', 'then all that is left goes at once, batch tasks too')
+        .option('--at <time>', 'begin then by itself, such as 2027-03-01T02:00Z, or +2h from now')
+        .option('--for <duration>', 'so long after its begin it is ready again by itself')
+        .option('--deadline <duration>', 'so long after its begin all that is left goes at once')
         .option('--wait', 'end when nothing runs there any more')
         .option('--dry-run', 'only say what would move');
     one.action((id: string, options: GlobalOptions & EligibilityOptions) =>

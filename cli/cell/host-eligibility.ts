@@ -1,13 +1,14 @@
 import type { MonitorClient } from '../../src/clients/monitor-client.ts';
 import { isId } from '../../src/core/cell/ids.ts';
+import { windowText } from '../../src/core/host/drain-window.ts';
 import { drainPreview } from '../../src/clients/drain-preview.ts';
-import type { EligibilityRequest } from '../../src/wire/api/monitor-api.ts';
+import type { EligibilityRequest, HostStatus } from '../../src/wire/api/monitor-api.ts';
 import { ProblemError } from '../../src/wire/api/problem.ts';
 import { readDuration } from '../../src/wire/values/units.ts';
 import type { Context } from '../command/context.ts';
 import { CliError, EXIT, usageError } from '../command/exit.ts';
 import { printAnswer } from '../output/output.ts';
-import { plural } from '../../src/wire/values/words.ts';
+import { duration, plural } from '../../src/wire/values/words.ts';
 
 const STATES = { drain: 'draining', ready: 'ready', cordon: 'cordoned', lost: 'lost' } as const;
 export type HostVerb = keyof typeof STATES;
@@ -15,6 +16,8 @@ export type HostVerb = keyof typeof STATES;
 export interface EligibilityOptions {
   readonly reason: string;
   readonly deadline?: string;
+  readonly at?: string;
+  readonly for?: string;
   readonly wait?: boolean;
   readonly dryRun?: boolean;
 }
@@ -31,13 +34,20 @@ export async function setEligibility(
   const api = await context.api();
   if (!isId(host)) throw usageError(`"${host}" is no name of a host`, 'moorage hosts');
   if (options.dryRun === true) return showWhatMoves(context, api, host, options.deadline !== undefined);
+  if (options.at !== undefined && options.wait === true)
+    throw usageError('--wait is for a drain that begins now', `moorage host status ${host}`);
+  const nowMs = context.terminal.nowMs();
   const body: EligibilityRequest = {
     state: STATES[verb],
     reason: options.reason,
-    ...(options.deadline === undefined ? {} : { deadlineMs: readDeadline(options.deadline) }),
+    ...(options.deadline === undefined ? {} : { deadlineMs: readLength('--deadline', options.deadline) }),
+    ...(options.at === undefined ? {} : { atMs: readAt(options.at, nowMs) }),
+    ...(options.for === undefined ? {} : { forMs: readLength('--for', options.for) }),
   };
   const answer = await known(api, host, api.setEligibility(host, body));
-  await printAnswer(context, answer, { name: host, text: () => `${host} is ${STATES[verb]}\n` });
+  const text = (): string =>
+    options.at === undefined ? `${host} is ${STATES[verb]}\n` : `${host} ${plannedText(answer, nowMs)}\n`;
+  await printAnswer(context, answer, { name: host, text });
   return options.wait === true
     ? waitUntilEmpty(context, api, host, answer.eligibility?.counter ?? 0)
     : EXIT.ok;
@@ -81,10 +91,42 @@ async function noSuchHost(api: MonitorClient, host: string, cause?: Error): Prom
   return new CliError(EXIT.usage, `there is no host "${host}"${meant}`, 'moorage hosts', cause);
 }
 
-function readDeadline(text: string): number {
+function readLength(flag: string, text: string): number {
   const reading = readDuration(text);
-  if (reading.ok) return reading.value;
-  throw usageError(`--deadline: ${reading.text}`, 'moorage host drain --help');
+  if (reading.ok && (flag !== '--for' || reading.value > 0)) return reading.value;
+  const why = reading.ok ? 'a window has a length, such as 2h' : reading.text;
+  throw usageError(`${flag}: ${why}`, 'moorage host drain --help');
+}
+
+/** With a date, a time and a zone, as in RFC 3339, seconds left out or not; a time without a zone means another one elsewhere. */
+const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,3})?)?(Z|[+-]\d\d:\d\d)$/;
+
+function readAt(text: string, nowMs: number): number {
+  const next = 'moorage host drain --help';
+  if (text.startsWith('+')) {
+    const reading = readDuration(text.slice(1));
+    if (!reading.ok) throw usageError(`--at: ${reading.text}`, next);
+    if (reading.value === 0) throw usageError('--at: +0s is now; leave it out to drain now', next);
+    return nowMs + reading.value;
+  }
+  const atMs = TIME.test(text) ? Date.parse(text) : Number.NaN;
+  if (Number.isNaN(atMs))
+    throw usageError(
+      `--at: "${text}" is no time: write one with its zone, such as 2027-03-01T02:00Z or 2027-03-01T03:00+01:00, or +2h`,
+      next,
+    );
+  if (atMs <= nowMs)
+    throw usageError(
+      `--at: ${new Date(atMs).toISOString()} is past: it is ${new Date(nowMs).toISOString()}; leave it out to drain now`,
+      next,
+    );
+  return atMs;
+}
+
+function plannedText({ eligibility }: HostStatus, nowMs: number): string {
+  const window = eligibility?.window;
+  if (window === undefined) return `is ${eligibility?.state ?? 'ready'}`;
+  return `is ${eligibility?.state ?? 'ready'}, and ${windowText(window)} (in ${duration(window.atMs - nowMs)})`;
 }
 
 async function showWhatMoves(

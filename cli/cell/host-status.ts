@@ -1,4 +1,5 @@
 import { isId } from '../../src/core/cell/ids.ts';
+import { windowText } from '../../src/core/host/drain-window.ts';
 import { allocatable } from '../../src/core/host/host.ts';
 import type { AllocationStatus, HostStatus } from '../../src/wire/api/monitor-api.ts';
 import { ago, cores, duration, gpus, size, usedOf } from '../../src/wire/values/words.ts';
@@ -49,10 +50,15 @@ function render(context: Context, status: HostStatus, placed: readonly Allocatio
 }
 
 function eligibilityLines({ eligibility }: HostStatus, nowMs: number): readonly string[] {
-  if (eligibility === null || eligibility.by === '') return [];
-  const { by, sinceMs, reason, drainDeadlineMs } = eligibility;
+  if (eligibility === null) return [];
+  const { by, sinceMs, reason, drainDeadlineMs, window } = eligibility;
+  const planned = window === undefined ? [] : [`  ${windowText(window)}`];
+  if (by === '') return planned;
   const until = drainDeadlineMs === undefined ? '' : `, until in ${duration(drainDeadlineMs - nowMs)}`;
-  return [`  since ${ago(nowMs, sinceMs)} ago by ${by}${reason === '' ? '' : `: ${reason}`}${until}`];
+  return [
+    `  since ${ago(nowMs, sinceMs)} ago by ${by}${reason === '' ? '' : `: ${reason}`}${until}`,
+    ...planned,
+  ];
 }
 
 function amountLines({ host, used, gpuUsedMilli }: HostStatus): readonly string[] {

@@ -77,9 +77,20 @@ export function stateOf(row: HostStatus, nowMs: number): string {
     state === 'draining' && row.allocations === 0 ? 'empty' : '',
     row.alive ? '' : 'silent',
     row.staleSinceMs === null ? '' : 'stale',
+    windowMark(row, nowMs),
     row.verdictAtMs === undefined ? '' : `lost in ${duration(row.verdictAtMs - nowMs)}`,
   ].filter((mark) => mark !== '');
   return marks.length === 0 ? state : `${state} (${marks.join(', ')})`;
+}
+
+/** What a planned drain does next with the host. */
+function windowMark({ eligibility }: HostStatus, nowMs: number): string {
+  const window = eligibility?.window;
+  if (window === undefined) return '';
+  const { atMs, endsAtMs } = window;
+  if (eligibility?.state !== 'draining')
+    return atMs > nowMs ? `drained in ${duration(atMs - nowMs)}` : 'to be drained';
+  return endsAtMs === undefined ? '' : `ready in ${duration(endsAtMs - nowMs)}`;
 }
 
 function used(

@@ -1,10 +1,11 @@
 import { nameOfCaller } from '../../src/core/access/access.ts';
 import type { Route, RouteReply, RouteRequest } from '../../src/ports/http.ts';
 import { HOST_LABELS_MAX, labelled } from '../../src/core/host/attributes.ts';
-import type { Eligibility, HostConfirmation } from '../../src/core/host/host.ts';
+import { drainedBy } from '../../src/core/host/drain-window.ts';
+import type { DrainWindow, Eligibility, HostConfirmation } from '../../src/core/host/host.ts';
 import { isReporting } from '../../src/runtime/reports/cell-view.ts';
 import type { CellStatus } from '../../src/wire/api/cell-api.ts';
-import type { HostStatus } from '../../src/wire/api/monitor-api.ts';
+import type { EligibilityRequest, HostStatus } from '../../src/wire/api/monitor-api.ts';
 import {
   readEligibilityRequest,
   readLabelsRequest,
@@ -92,23 +93,56 @@ async function cellStatus(state: MonitorState, keeper: StoreKeeper | null): Prom
     shared: sharedList(copy),
     kept: state.kept(),
     monitors: monitorsOf(copy),
+    drains: drainsIn(copy),
   };
+}
+
+/** Drains that are planned or have an end, the earliest first. */
+function drainsIn({ eligibility, hosts }: MonitorState['copy']): NonNullable<CellStatus['drains']> {
+  const drains = [...eligibility.rows()].flatMap(
+    ([
+      host,
+      {
+        value: { state, window },
+      },
+    ]) => (window === undefined || hosts.get(host) === undefined ? [] : [{ host, state, window }]),
+  );
+  return drains.sort((a, b) => a.window.atMs - b.window.atMs || byNumber(a.host, b.host));
 }
 
 async function setEligibility(state: MonitorState, request: RouteRequest): Promise<RouteReply> {
   const host = idIn(request.params['host'], 'host');
-  const wanted = readEligibilityRequest(request.body);
+  const nowMs = Math.round(state.clock.nowMs());
+  const wanted = readEligibilityRequest(request.body, nowMs);
   if (state.copy.hosts.get(host) === undefined) throw noSuchHost(host);
   if (wanted.state === 'lost') return await confirm(state, request, 'lost', wanted.reason);
-  const eligibility = await state.eligibility.set(host, {
-    state: wanted.state,
-    reason: wanted.reason,
-    by: nameOfCaller(request.peer),
-    ...(wanted.state === 'draining' && wanted.deadlineMs !== undefined
-      ? { drainDeadlineMs: state.clock.nowMs() + wanted.deadlineMs }
-      : {}),
-  });
-  return answerOf(state, host, eligibility);
+  const by = nameOfCaller(request.peer);
+  if (wanted.state === 'draining') return await drain(state, host, { ...wanted, by, nowMs });
+  const { state: now, reason } = wanted;
+  // A host that is cordoned is drained when that was planned, unless it is what ends the drain.
+  const known = state.copy.eligibility.get(host)?.value;
+  const stands = now === 'cordoned' && known?.window?.beganAtMs === undefined;
+  const change = { state: now, reason, by, ...(stands ? {} : { window: null }) };
+  return answerOf(state, host, await state.eligibility.set(host, change));
+}
+
+/** Now, or when it is time. */
+async function drain(
+  state: MonitorState,
+  host: string,
+  wanted: Omit<EligibilityRequest, 'state'> & { readonly by: string; readonly nowMs: number },
+): Promise<RouteReply> {
+  const { reason, by, deadlineMs, atMs, forMs, nowMs } = wanted;
+  const window: DrainWindow = {
+    ...{ atMs: atMs ?? nowMs, reason, by },
+    ...(forMs === undefined ? {} : { endsAtMs: (atMs ?? nowMs) + forMs }),
+    ...(deadlineMs === undefined ? {} : { deadlineMs }),
+  };
+  if (atMs !== undefined) return answerOf(state, host, await state.eligibility.plan(host, () => window));
+  const change = drainedBy(window, nowMs);
+  // Without an end nothing is left to be done at a time.
+  const now = forMs === undefined ? { ...change, window: null } : change;
+  return answerOf(state, host, await state.eligibility.set(host, now));
 }
 
 async function setLabels(state: MonitorState, request: RouteRequest): Promise<RouteReply> {
@@ -146,7 +180,9 @@ async function confirm(
   const host = idIn(request.params['host'], 'host');
   if (isReporting(state.follower.view, host)) throw stillThere(host);
   const silentMs = state.clock.nowMs() - (state.verdictOf(host)?.sinceMs ?? state.clock.nowMs());
-  const change = { state: 'lost', reason, by: nameOfCaller(request.peer), confirmed, silentMs } as const;
+  const by = nameOfCaller(request.peer);
+  const more = confirmed === 'removed' ? { window: null } : {};
+  const change = { ...more, state: 'lost', reason, by, confirmed, silentMs } as const;
   // What is removed stays removed until it returns.
   const eligibility = await state.eligibility.set(host, change, (known) => known.confirmed !== 'removed');
   if (eligibility.state !== 'lost') throw stillThere(host);

@@ -14,6 +14,7 @@ import { faultsOf } from '../detector/verdicts.ts';
 import type { MonitorState } from './monitor-state.ts';
 import { withDeadline } from '../../src/runtime/wait/wait.ts';
 import { REQUEST_ID_HEADER } from '../../src/wire/access/audit-api.ts';
+import { plannedDrains } from '../hosts/host-status.ts';
 import { changeOf, seenBy } from '../jobs/plan-answer.ts';
 import { tracedSubmit } from '../jobs/traced-submit.ts';
 import { cellUsage } from '../jobs/usage.ts';
@@ -253,7 +254,7 @@ async function why(state: MonitorState, request: RouteRequest): Promise<RouteRep
     nowMs: state.clock.nowMs(),
   };
   const answer = await state.schedulers.why(jobKey, record, standing);
-  const said = [answer.summary, ...faultsOf(state, jobKey)].join('; ');
+  const said = [answer.summary, ...plannedDrains(state.copy, jobKey), ...faultsOf(state, jobKey)].join('; ');
   return { status: 200, body: { ...answer, summary: said } };
 }
 

@@ -46,7 +46,7 @@ const ACTS: Readonly<Record<string, ActOf>> = {
   'PUT /v1/remedies': ({ body }) => ({ act: 'set-remedies', target: 'remedies', detail: json(body) }),
   'POST /v1/hosts/:host/eligibility': ({ params, body }) => ({
     ...{ act: textOf(body, 'state') || 'eligibility', target: clipped(params['host']) },
-    detail: textOf(body, 'reason'),
+    detail: plannedOf(body) ?? textOf(body, 'reason'),
   }),
   'POST /v1/hosts/:host/labels': ({ params, body }) => ({
     ...{ act: 'label-host', target: clipped(params['host']), detail: json(body) },
@@ -115,6 +115,12 @@ function fieldOf(body: unknown, name: string): unknown {
 function textOf(body: unknown, name: string): string {
   const value = fieldOf(body, name);
   return typeof value === 'string' ? clipped(value) : '';
+}
+
+/** Of a drain with a time: all of it. */
+function plannedOf(body: unknown): string | null {
+  const isPlanned = fieldOf(body, 'atMs') !== undefined || fieldOf(body, 'forMs') !== undefined;
+  return isPlanned ? json(body) : null;
 }
 
 function json(body: unknown): string {

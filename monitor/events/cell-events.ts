@@ -1,5 +1,6 @@
 import type { Allocation, Outcome } from '../../src/core/cell/allocation.ts';
 import { canonicalJson } from '../../src/core/json/canonical-json.ts';
+import { windowText } from '../../src/core/host/drain-window.ts';
 import type { Eligibility, Host } from '../../src/core/host/host.ts';
 import { slotName } from '../../src/core/cell/ids.ts';
 import type { Intent } from '../../src/core/cell/intent.ts';
@@ -277,7 +278,18 @@ function ofEligibility(host: string, eligibility: Eligibility, before?: Eligibil
     const all = Object.entries(labels).map(([name, value]) => `${name}=${value}`);
     return { kind: 'host-labelled', source: 'api', host, detail: all.join(' ') || 'no labels' };
   }
+  const planned = eligibility.counter === (before?.counter ?? 0) ? windowOf(eligibility, before) : null;
+  if (planned !== null) return { host, ...planned };
   return { kind: `host-${eligibility.state}`, source: eligibility.by, host, detail: eligibility.reason };
+}
+
+/** What changed of a planned drain alone; null: nothing. */
+function windowOf(now: Eligibility, before: Eligibility | undefined): Omit<EventBody, 'host'> | null {
+  const { window } = now;
+  if (canonicalJson(window ?? null) === canonicalJson(before?.window ?? null)) return null;
+  if (window === undefined)
+    return { kind: 'drain-cancelled', source: 'api', detail: 'no drain is planned any more' };
+  return { kind: 'drain-planned', source: window.by, detail: windowText(window) };
 }
 
 function ofRole(now: Row<RoleRecord> | undefined, before: Row<RoleRecord> | undefined): EventBody | null {

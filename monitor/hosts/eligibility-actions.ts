@@ -14,17 +14,31 @@ export class EligibilityActions {
     this.#deps = deps;
   }
 
-  set(host: string, change: Omit<EligibilityChange, 'by'>, expected: Expected): void {
+  /** @param change without `by`: this monitor gives the word */
+  set(
+    host: string,
+    change: Omit<EligibilityChange, 'by'> & { readonly by?: string },
+    expected: Expected,
+  ): void {
+    const { state } = change;
+    this.#begin(host, state, async (eligibility) => {
+      await eligibility.set(host, { by: this.#deps.self, ...change }, expected);
+      this.#deps.metrics.count('moorage_monitor_eligibility_changes_total', { state });
+    });
+  }
+
+  /** As `EligibilityWriter.plan`. */
+  plan(host: string, next: Parameters<EligibilityWriter['plan']>[1]): void {
+    this.#begin(host, 'window', async (eligibility) => await eligibility.plan(host, next));
+  }
+
+  #begin(host: string, what: string, change: (eligibility: EligibilityWriter) => Promise<unknown>): void {
     if (this.#changing.has(host)) return;
     this.#changing.add(host);
-    const { eligibility, log, metrics, self } = this.#deps;
-    const { state } = change;
-    eligibility
-      .set(host, { ...change, by: self }, expected)
-      .then(
-        () => metrics.count('moorage_monitor_eligibility_changes_total', { state }),
-        (error: unknown) =>
-          log.warn({ host, state, error }, 'an eligibility could not be changed; it is tried again'),
+    const { eligibility, log } = this.#deps;
+    change(eligibility)
+      .catch((error: unknown) =>
+        log.warn({ host, what, error }, 'an eligibility could not be changed; it is tried again'),
       )
       .finally(() => this.#changing.delete(host));
   }

@@ -1,4 +1,9 @@
-import type { Eligibility, EligibilityState, HostConfirmation } from '../../src/core/host/host.ts';
+import type {
+  DrainWindow,
+  Eligibility,
+  EligibilityState,
+  HostConfirmation,
+} from '../../src/core/host/host.ts';
 import { EMPTY_LEDGER } from '../../src/core/fit/ledger.ts';
 import { canonicalJson } from '../../src/core/json/canonical-json.ts';
 import type { Compare, Entry } from '../../src/ports/cell-store.ts';
@@ -15,6 +20,8 @@ export interface EligibilityChange {
   readonly drainDeadlineMs?: number;
   readonly silentMs?: number;
   readonly confirmed?: HostConfirmation;
+  /** null: what was planned is cancelled. Absent: it stands. */
+  readonly window?: DrainWindow | null;
 }
 
 /** A record that is changed in the same transaction. */
@@ -63,7 +70,11 @@ export class EligibilityWriter {
       const known = entry === undefined ? READY : eligibilityCodec.decode(entry.value);
       if (expected !== undefined && !expected(known)) return known;
       if (change.state === 'lost' && found.has(aliveKey)) return known;
-      if (isSame(known, change)) return known;
+      if (isSame(known, change)) {
+        const { window } = change;
+        if (window === undefined || isSameWindow(known.window, window)) return known;
+        return await this.plan(host, (now) => (isSame(now, change) ? window : undefined));
+      }
       const more = companion === undefined ? null : companionOf(companion, found);
       if (companion !== undefined && more === null) return known;
       const { wanted, ledger } = this.#next(known, ledgerEntry, change);
@@ -98,35 +109,56 @@ export class EligibilityWriter {
     host: string,
     change: (labels: Readonly<Record<string, string>>) => Readonly<Record<string, string>>,
   ): Promise<Eligibility> {
+    return await this.#amend(host, ({ labels, ...rest }) => ({ ...rest, ...labelsIn(change(labels ?? {})) }));
+  }
+
+  /**
+   * Plans a drain, or cancels what was planned; the host stays as it is, and no commit is disturbed.
+   *
+   * @param next null: none is planned; undefined: it stays as it is
+   */
+  async plan(
+    host: string,
+    next: (known: Eligibility) => DrainWindow | null | undefined,
+  ): Promise<Eligibility> {
+    return await this.#amend(host, (known) => {
+      const window = next(known);
+      return window === undefined ? known : withWindow(known, window);
+    });
+  }
+
+  /** Changes what stands beside the state. */
+  async #amend(host: string, change: (known: Eligibility) => Eligibility): Promise<Eligibility> {
     const { store, keys } = this.#deps;
     const key = keys.eligibilityOf(host);
     let found = (await store.read([key])).entries;
     for (let tries = 0; tries < TRIES_MAX; tries++) {
       const entry = found.get(key);
-      const { labels = {}, ...rest } = entry === undefined ? READY : eligibilityCodec.decode(entry.value);
-      const wanted = change(labels);
-      if (canonicalJson(wanted) === canonicalJson(labels)) return { ...rest, ...labelsIn(labels) };
-      const value = { ...rest, ...labelsIn(wanted) };
+      const known = entry === undefined ? READY : eligibilityCodec.decode(entry.value);
+      const wanted = change(known);
+      if (canonicalJson(wanted) === canonicalJson(known)) return known;
       const reply = await store.attempt({
         compares: [{ key, target: 'modRevision', equals: entry?.modRevision ?? 0 }],
-        writes: [{ kind: 'put', key, value: eligibilityCodec.encode(value) }],
+        writes: [{ kind: 'put', key, value: eligibilityCodec.encode(wanted) }],
         readBack: [key],
       });
-      if (reply.outcome === 'applied') return value;
+      if (reply.outcome === 'applied') return wanted;
       found = reply.outcome === 'refused' ? reply.found : await this.#readBack([key]);
     }
-    throw refuse(503, 'contended', `${host} is too busy to change its labels; try again`);
+    throw refuse(503, 'contended', `${host} is too busy to be changed; try again`);
   }
 
   #next(known: Eligibility, ledgerEntry: Entry | undefined, change: EligibilityChange) {
     const ledger = ledgerEntry === undefined ? EMPTY_LEDGER : ledgerCodec.decode(ledgerEntry.value);
     const counter = Math.max(known.counter, ledger.counter) + 1;
-    const { drainDeadlineMs: _deadline, silentMs, confirmed: _word, ...kept } = known;
+    const { window, ...more } = change;
+    const planned = window === undefined ? known : withWindow(known, window);
+    const { drainDeadlineMs: _deadline, silentMs, confirmed: _word, ...kept } = planned;
     const sinceMs = this.#deps.clock.nowMs();
     // Lost all the time: from then on its silence is counted.
     const isStill = known.state === 'lost' && change.state === 'lost';
     const since = isStill ? { sinceMs: known.sinceMs, silentMs: silentMs ?? 0 } : {};
-    const wanted: Eligibility = { ...kept, sinceMs, ...change, ...since, counter };
+    const wanted: Eligibility = { ...kept, sinceMs, ...more, ...since, counter };
     return { wanted, ledger: ledgerCodec.encode({ ...ledger, state: change.state, counter }) };
   }
 
@@ -141,6 +173,14 @@ const READY: Eligibility = { state: 'ready', reason: '', by: '', sinceMs: 0, cou
 
 function labelsIn(labels: Readonly<Record<string, string>>): Pick<Eligibility, 'labels'> {
   return Object.keys(labels).length === 0 ? {} : { labels };
+}
+
+function withWindow({ window: _before, ...rest }: Eligibility, window: DrainWindow | null): Eligibility {
+  return window === null ? rest : { ...rest, window };
+}
+
+function isSameWindow(known: DrainWindow | undefined, wanted: DrainWindow | null): boolean {
+  return canonicalJson(known ?? null) === canonicalJson(wanted);
 }
 
 function companionOf(companion: Companion, found: ReadonlyMap<string, Entry>) {

@@ -1,3 +1,4 @@
+import { windowText } from '../../src/core/host/drain-window.ts';
 import { EMPTY_LEDGER, usedOf } from '../../src/core/fit/ledger.ts';
 import type { CellView } from '../../src/runtime/reports/cell-view.ts';
 import type { HostStatus } from '../../src/wire/api/monitor-api.ts';
@@ -32,6 +33,15 @@ export function hostStatus(
     staleSinceMs: freshness?.staleSinceMs ?? null,
     ...(verdict === null ? {} : { verdictAtMs: verdict.dueMs }),
   };
+}
+
+/** What is planned for hosts on which the job has something, for people. */
+export function plannedDrains(copy: CellCopy, jobKey: string): readonly string[] {
+  const hosts = new Set([...copy.allocationsByJob.of(jobKey).values()].map(({ value }) => value.host));
+  return [...hosts].sort(byNumber).flatMap((host) => {
+    const { window, state = 'ready' } = copy.eligibility.get(host)?.value ?? {};
+    return window === undefined || state === 'draining' ? [] : [`${host} is ${windowText(window)}`];
+  });
 }
 
 /** As lists of hosts are ordered. Ids that differ and mean the same number, as `h1` and `h01`, have an order too. */

@@ -3,10 +3,11 @@
  *
  * - `hosts.ts`: declares hosts lost, and ready again when they return; `mass-loss.ts` slows that when too many vanish at once
  * - `removed-hosts.ts`: deletes the records of hosts that an operator removed
- * - `leak-watch.ts`: drains hosts on which too much leaked
- * - `eligibility.ts`: writes a change of eligibility; `eligibility-actions.ts` does so for the two watches
+ * - `leak-watch.ts`: drains hosts on which too much leaked; `drain-windows.ts`: begins and ends planned drains
+ * - `eligibility.ts`: writes a change of eligibility; `eligibility-actions.ts` does so for the three watches
  * - `host-status.ts`: a host as people see it; `silent-hosts.ts`: what a job waits for on hosts that do not report
  */
+import { drainedBy, isInWindow } from '../../src/core/host/drain-window.ts';
 import type { Eligibility } from '../../src/core/host/host.ts';
 import type { CellView } from '../../src/runtime/reports/cell-view.ts';
 import { isReporting } from '../../src/runtime/reports/cell-view.ts';
@@ -147,8 +148,12 @@ export class HostWatch {
   #readmit(): void {
     for (const [host, { value }] of this.#deps.copy.eligibility.rows()) {
       if (value.state !== 'lost' || this.#missing.has(host)) continue;
-      if (isReporting(this.#deps.view, host) && monitorRank(this.#deps, host) === 0)
-        this.#eligibility.set(host, { state: 'ready', reason: 'it is back' }, isLost);
+      if (!isReporting(this.#deps.view, host) || monitorRank(this.#deps, host) !== 0) continue;
+      const nowMs = Math.round(this.#deps.clock.nowMs());
+      // A machine that is started anew during its maintenance is not ready before that is over.
+      if (value.window !== undefined && isInWindow(value, nowMs))
+        this.#eligibility.set(host, drainedBy(value.window, nowMs), isLost);
+      else this.#eligibility.set(host, { state: 'ready', reason: 'it is back' }, isLost);
     }
   }
 

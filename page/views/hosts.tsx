@@ -1,5 +1,6 @@
 import type { JSX } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
+import { windowText } from '../../src/core/host/drain-window.ts';
 import { allocatable } from '../../src/core/host/host.ts';
 import type { HostStatus } from '../../src/wire/api/monitor-api.ts';
 import { cores, size } from '../../src/wire/values/words.ts';
@@ -114,12 +115,20 @@ function matches({ host, eligibility }: HostStatus, filter: string): boolean {
 function State(props: { readonly of: HostStatus }): JSX.Element {
   const { eligibility, allocations } = props.of;
   const trouble = troubleOf(props.of);
-  if (trouble === null) return <span class="phase running">● ready</span>;
+  const window = eligibility?.window;
+  const planned = window === undefined ? '' : windowText(window);
+  if (trouble === null)
+    return (
+      <span
+        class="phase running"
+        title={planned}
+      >{`● ready${planned === '' ? '' : ', a drain is planned'}`}</span>
+    );
   const isEmpty = trouble === 'draining' && allocations === 0;
   return (
     <span
       class="phase pending"
-      title={eligibility?.reason ?? ''}
+      title={[eligibility?.reason ?? '', planned].filter((text) => text !== '').join('; ')}
     >{`▲ ${trouble}${isEmpty ? ' (empty)' : ''}`}</span>
   );
 }

@@ -142,6 +142,10 @@ export class MonitorWorld {
     return answer;
   }
 
+  async closeMonitors(): Promise<void> {
+    await Promise.all(this.#monitors.splice(0).map((monitor) => monitor.close()));
+  }
+
   async close(): Promise<void> {
     await Promise.all(this.#monitors.map((monitor) => monitor.close()));
   }

@@ -7,6 +7,7 @@
  * - `states.ts`: the observed states and their rank
  * - `merge.ts`: the view of one host, merged from its reports
  * - `leaving.ts`: how an allocation leaves a host that is drained
+ * - `drain-window.ts`: when a drain begins and ends by itself
  * - `shim.ts`: what agents and shims agree on
  */
 import type { Resources } from '../cell/resources.ts';
@@ -59,6 +60,8 @@ export interface Eligibility {
   /** The counter of the fencing epoch: grows with each change. */
   readonly counter: number;
   readonly drainDeadlineMs?: number;
+  /** Absent: no drain begins or ends by itself. */
+  readonly window?: DrainWindow;
   /**
    * Of a lost host, an operator's word that it needs no more time: `lost`: what was to end there has ended; `removed`: so has
    * all else, and the host's record goes.
@@ -68,6 +71,24 @@ export interface Eligibility {
   readonly labels?: Readonly<Record<string, string>>;
   /** Of a lost host: how long its session had been gone, by the clock of the role that declared it lost. */
   readonly silentMs?: number;
+}
+
+/**
+ * A drain that begins by itself. It stands beside the state of its host until it ends or an operator says another word, so
+ * that whichever monitor lives carries it out, and a host that is lost and back meanwhile is drained again.
+ */
+export interface DrainWindow {
+  /** When it begins. */
+  readonly atMs: number;
+  /** When the host is ready again by itself. Absent: when an operator says so. */
+  readonly endsAtMs?: number;
+  /** From its begin until all that is left goes at once. */
+  readonly deadlineMs?: number;
+  readonly reason: string;
+  /** The operator who planned it. */
+  readonly by: string;
+  /** Absent: it has not begun. */
+  readonly beganAtMs?: number;
 }
 
 /** Attribute: how many leaked resources (mounts, cgroups, processes) the host cannot clean up. */

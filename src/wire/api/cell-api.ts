@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { ID_PATTERN, ID_RULE } from '../../core/cell/ids.ts';
 import type { RoleKind } from '../../core/cell/cell.ts';
+import type { DrainWindow, EligibilityState } from '../../core/host/host.ts';
 import type { SharedResource } from '../../core/quota/shared-resource.ts';
 import { whole } from '../codec/codec.ts';
 import * as bounds from '../values/bounds.ts';
@@ -25,6 +26,14 @@ export interface CellStatus {
   readonly kept?: KeptRecords;
   /** Those that are registered. Absent from older monitors. */
   readonly monitors?: readonly MonitorAddress[];
+  /** Hosts whose drain begins or ends at a time, the earliest first. Absent from older monitors. */
+  readonly drains?: readonly DrainPlan[];
+}
+
+export interface DrainPlan {
+  readonly host: string;
+  readonly state: EligibilityState;
+  readonly window: DrainWindow;
 }
 
 /** Records of what has ended, and how many may stay and for how long, by this monitor's settings; null: all, for ever. */

@@ -43,7 +43,8 @@ import type { SchedulerStatus } from './scheduler-api.ts';
  *                                              `next`, which is the `cursor` of the next page, unless it is the last one.
  *                                              What comes or goes meanwhile may be missed; nothing else is, or comes twice
  *   GET  /v1/usage?namespace&job               → CellUsage (usage-api.ts)
- *   POST /v1/hosts/:host/eligibility           EligibilityRequest → HostStatus; 409 `lost` while the host has a session
+ *   POST /v1/hosts/:host/eligibility           EligibilityRequest → HostStatus; 409 `lost` while the host has a session.
+ *                                              `ready`, and a drain of now, cancel what was planned
  *   POST /v1/hosts/:host/labels                LabelsRequest → HostStatus; kept when its agent starts anew
  *   DELETE /v1/hosts/:host?reason              gives a silent host up for good → HostStatus, as its allocations are
  *                                              released; then it is not listed any more. 409 while it reports
@@ -269,8 +270,12 @@ export interface LabelsRequest {
 export interface EligibilityRequest {
   readonly state: 'ready' | 'cordoned' | 'draining' | 'lost';
   readonly reason: string;
-  /** Of a drain: how long from now its allocations may take to go. */
+  /** Of a drain: how long from its begin its allocations may take to go. */
   readonly deadlineMs?: number;
+  /** Of a drain: when it begins, on the wall clock; the host stays as it is until then. Absent: now. */
+  readonly atMs?: number;
+  /** Of a drain: from its begin until the host is ready again by itself. Absent: until somebody says so. */
+  readonly forMs?: number;
 }
 
 export interface CellEvent {

@@ -20,11 +20,32 @@ export const eligibilityRequest: z.ZodType<EligibilityRequest> = z.strictObject(
   state: z.enum(['ready', 'cordoned', 'draining', 'lost']),
   reason: plainText(TEXT_BYTES_MAX),
   deadlineMs: z.exactOptional(whole.max(DRAIN_MS_MAX)),
+  atMs: z.exactOptional(whole),
+  forMs: z.exactOptional(whole.min(1).max(DRAIN_MS_MAX)),
 });
 
-/** @throws ProblemError 400 with the place that is wrong */
-export function readEligibilityRequest(body: unknown): EligibilityRequest {
-  return readBody(eligibilityRequest, body);
+/**
+ * @param nowMs what is planned is later, and within a year
+ * @throws ProblemError 400 with the place that is wrong
+ */
+export function readEligibilityRequest(body: unknown, nowMs: number): EligibilityRequest {
+  const request = readBody(eligibilityRequest, body);
+  const { state, atMs, forMs, deadlineMs } = request;
+  const wrong = (path: string, detail: string): ProblemError =>
+    new ProblemError({ status: 400, code: 'bad-request', detail, path });
+  for (const field of ['atMs', 'forMs'] as const)
+    if (request[field] !== undefined && state !== 'draining') throw wrong(field, 'only a drain has it');
+  if (atMs !== undefined && atMs <= nowMs)
+    throw wrong('atMs', `${timeText(atMs)} is past: it is ${timeText(nowMs)}; leave it out to drain now`);
+  if (atMs !== undefined && atMs > nowMs + DRAIN_MS_MAX)
+    throw wrong('atMs', `${timeText(atMs)} is more than a year away`);
+  if (forMs !== undefined && deadlineMs !== undefined && deadlineMs > forMs)
+    throw wrong('deadlineMs', 'the host is ready again before that: it must be at most forMs');
+  return request;
+}
+
+function timeText(ms: number): string {
+  return Number.isFinite(new Date(ms).getTime()) ? new Date(ms).toISOString() : String(ms);
 }
 
 export const labelsRequest: z.ZodType<LabelsRequest> = z.strictObject({

@@ -53,6 +53,12 @@ export const hostCodec = schemaCodec<Host>(
   }),
 );
 
+export const drainWindow = z.looseObject({
+  ...{ atMs: whole, reason: z.string(), by: z.string() },
+  ...{ endsAtMs: z.exactOptional(whole), deadlineMs: z.exactOptional(whole) },
+  beganAtMs: z.exactOptional(whole),
+});
+
 export const eligibilityCodec = schemaCodec<Eligibility>(
   'eligibility',
   z.looseObject({
@@ -65,6 +71,7 @@ export const eligibilityCodec = schemaCodec<Eligibility>(
     silentMs: z.exactOptional(whole),
     confirmed: z.exactOptional(z.enum(HOST_CONFIRMATIONS)),
     labels: z.exactOptional(z.record(z.string(), z.string())),
+    window: z.exactOptional(drainWindow),
   }),
 );
 

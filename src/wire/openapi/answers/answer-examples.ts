@@ -91,6 +91,12 @@ const cell: CellStatus = {
     outcomes: { count: 131, mostEach: 5 },
   },
   monitors: [{ id: 'monitor-1', address: 'https://10.0.0.2:7070' }],
+  drains: [
+    {
+      ...{ host: 'host-2', state: 'ready' },
+      window: { atMs: 1_800_000_000_000, endsAtMs: 1_800_007_200_000, reason: 'new disks', by: 'ada' },
+    },
+  ],
 };
 const quota: QuotaStatus = {
   ...{ namespace: 'team-a', cpuMilli: 8_000, memoryMib: 16_384, gpuMilli: null, allocations: 100 },

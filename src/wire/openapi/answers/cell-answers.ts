@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { ROLE_KINDS } from '../../../core/cell/cell.ts';
+import { ELIGIBILITY } from '../../../core/host/host.ts';
 import { VOLUME_ACCESS, VOLUME_ON_LOSS } from '../../../core/cell/volume.ts';
 import type { CellStatus, ScrapeTargets, SharedStatus } from '../../api/cell-api.ts';
 import type {
@@ -18,7 +19,7 @@ import type { VolumeListAnswer } from '../../api/volume-api.ts';
 import { resources, whole } from '../../codec/codec.ts';
 import { remedyPolicyCodec, verdictCodec } from '../../verdicts/verdict-records.ts';
 import type { VerdictsAnswer } from '../../verdicts/verdicts.ts';
-import { eligibilityCodec, hostCodec, pauseCodec } from '../../records/records.ts';
+import { drainWindow, eligibilityCodec, hostCodec, pauseCodec } from '../../records/records.ts';
 import { maybe, report, next, text, texts } from './parts.ts';
 
 export const hostStatus: z.ZodType<HostStatus> = z.object({
@@ -69,6 +70,7 @@ export const cellStatus: z.ZodType<CellStatus> = z.object({
     }),
   ),
   monitors: maybe(z.array(z.object({ id: text, address: text }))),
+  drains: maybe(z.array(z.object({ host: text, state: z.enum(ELIGIBILITY), window: drainWindow }))),
 });
 
 export const scrapeTargets: z.ZodType<ScrapeTargets> = z.array(
