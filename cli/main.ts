@@ -47,7 +47,10 @@ process.exit(lostOutput === null ? code : await codeOfLost(lostOutput));
 /** A reader that closed the pipe (`| head`) is no failure; a full disk is. */
 async function codeOfLost(error: NodeJS.ErrnoException): Promise<number> {
   if (error.code === 'EPIPE') return 0;
-  const { fileFault, writeExitCode } = await import('./command/file-fault.ts');
+  const [{ fileFault }, { writeExitCode }] = await Promise.all([
+    import('../src/adapters/disk/file-fault.ts'),
+    import('./command/write-exit-code.ts'),
+  ]);
   process.stderr.write(`moorage: the output could not be written: ${fileFault(error)}\n`);
   process.stderr.write('next: the same again with room for it\n');
   return writeExitCode(error);

@@ -110,11 +110,13 @@ async function report(error: unknown, terminal: Terminal, interrupted: AbortSign
 async function explain(error: unknown): Promise<CliError> {
   if (error instanceof CliError) return error;
   if (error instanceof InvalidArgumentError) return new CliError(EXIT.usage, error.message, 'moorage help');
-  const [{ ProblemError }, { HttpError }, { StoreError }] = await Promise.all([
+  const [{ ConnectError }, { ProblemError }, { HttpError }, { StoreError }] = await Promise.all([
+    import('../src/connect/connect-error.ts'),
     import('../src/wire/api/problem.ts'),
     import('../src/ports/http.ts'),
     import('../src/ports/cell-store.ts'),
   ]);
+  if (error instanceof ConnectError) return new CliError(EXIT.usage, error.message, error.hint, error);
   if (error instanceof ProblemError) return (await import('./command/problems.ts')).cliErrorOf(error.problem);
   if (error instanceof HttpError) {
     const called = error.sent

@@ -8,7 +8,7 @@ import { createHash } from 'node:crypto';
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join, relative } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 import { gzipSync } from 'node:zlib';
 import { rolldown } from 'rolldown';
 
@@ -21,7 +21,9 @@ const PRODUCT = [
   'host-agent/shim/main',
   'sim/seeds/worker',
   'src/adapters/file-thread/worker',
-  'src/clients/index',
+  'src/connect/index',
+  'src/connect/testing',
+  'src/wire/job-file/json-schema',
   'schedulers/index',
 ];
 /** What scripts and tests start besides. It is bundled apart with the benches, so that the product is not cut up for them. */
@@ -107,8 +109,16 @@ async function build() {
     bundle({ entries: PRODUCT, dir, chunks: 'chunks' }),
     bundle({ entries: [...DEVELOPMENT, ...benches()], dir, chunks: 'chunks/development' }),
   ]);
-  await Promise.all([shim, page]);
+  await Promise.all([shim, page, writeJobSchema(dir)]);
   removeOthers(dir, new Set(outputs.flat().map(({ fileName }) => fileName)));
+}
+
+/** What editors read to complete and check a job file: monitors serve the same. */
+async function writeJobSchema(dir) {
+  const { jobJsonSchema } = await import(
+    pathToFileURL(join(dir, 'src', 'wire', 'job-file', 'json-schema.js'))
+  );
+  writeFileSync(join(dir, 'job.schema.json'), `${JSON.stringify(jobJsonSchema(), null, 2)}\n`);
 }
 
 /** The names of its files, but for the page itself, are those of what they hold, so that browsers may keep them for ever. */

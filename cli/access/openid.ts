@@ -5,7 +5,7 @@ import { isId } from '../../src/core/cell/ids.ts';
 import type { OpenIdStatus } from '../../src/wire/access/openid-api.ts';
 import type { Context } from '../command/context.ts';
 import { EXIT, usageError } from '../command/exit.ts';
-import { fileFault } from '../command/file-fault.ts';
+import { fileFault } from '../../src/adapters/disk/file-fault.ts';
 import { printAnswer, printList } from '../output/output.ts';
 import { timeText } from './token.ts';
 

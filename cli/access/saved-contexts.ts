@@ -3,12 +3,13 @@ import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { tokenIdOf } from '../../src/core/access/token.ts';
 import { ID_RULE, isId } from '../../src/core/cell/ids.ts';
-import { splitAddresses } from '../command/cell-address.ts';
+import { splitAddresses } from '../../src/connect/cell-address.ts';
 import type { Context } from '../command/context.ts';
-import type { Contexts, SavedContext } from '../command/contexts.ts';
-import { contextsFile, readContexts } from '../command/contexts.ts';
+import type { Contexts, SavedContext } from '../../src/connect/contexts.ts';
+import { contextsFile, readContexts } from '../../src/connect/contexts.ts';
 import { CliError, EXIT, usageError } from '../command/exit.ts';
-import { fileFault, writeExitCode } from '../command/file-fault.ts';
+import { fileFault } from '../../src/adapters/disk/file-fault.ts';
+import { writeExitCode } from '../command/write-exit-code.ts';
 import { printList } from '../output/output.ts';
 
 export interface SetFlags {

@@ -11,7 +11,7 @@ import type { HttpClient } from '../../src/ports/http.ts';
 import type { AdoptRequest, BareMachine } from '../../src/wire/join/bare-api.ts';
 import type { Context } from '../command/context.ts';
 import { CliError, EXIT, usageError } from '../command/exit.ts';
-import { fileFault } from '../command/file-fault.ts';
+import { fileFault } from '../../src/adapters/disk/file-fault.ts';
 import { isHostName } from './layout.ts';
 
 const CALL_TIMEOUT_MS = 15_000;

@@ -3,13 +3,11 @@
  * has:
  *
  * - `terminal.ts`: where it reads and writes;
- * - the client of a monitor at one of the addresses that `cell-address.ts` finds, with the credentials that
- *   `credentials.ts` reads;
- * - the context that `contexts.ts` finds in the file of saved ones: its addresses, its namespace, and what it shows;
+ * - the client of a monitor, of the cell that `src/connect` finds, and with what it shows there; roles read their credentials with `credentials.ts`;
  * - the form of the output.
  *
  * It returns an exit code of `exit.ts` or throws a `CliError`; `problems.ts` makes one of a monitor's error answer. Files are
- * read and written with `read-text.ts` and `write-text.ts`, whose errors `file-fault.ts` words. `version.ts` is the version of
+ * read and written with `read-text.ts` and `write-text.ts`, whose faults `write-exit-code.ts` gives an exit code. `version.ts` is the version of
  * this program; `parent-gone.ts` reports the end of the parent process,
  * `reader-gone.ts` ends a command whose output nobody reads any more.
  */

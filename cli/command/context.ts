@@ -1,8 +1,7 @@
 import type { MonitorClient } from '../../src/clients/monitor-client.ts';
-import type { Showing } from '../../src/adapters/pki/bearer.ts';
-import type { MonitorAddresses } from '../../src/clients/monitor-failover.ts';
 import type { ChannelClient } from '../../src/ports/http.ts';
-import type { FoundCell } from './cell-address.ts';
+import type { CellReach } from '../../src/connect/reach.ts';
+import type { FoundCell } from '../../src/connect/cell-address.ts';
 import type { Terminal } from './terminal.ts';
 
 /** The options that every command has. */
@@ -41,11 +40,18 @@ export async function makeContext(
 ): Promise<Context> {
   const { terminal, interrupted } = input;
   const { env, cwd } = terminal;
-  const cells = await import('./cell-address.ts');
+  const cells = await import('../../src/connect/cell-address.ts');
   let found: FoundCell | null = null;
   const cell = (): FoundCell =>
     (found ??= cells.findCell({ option: options.address ?? [], context: options.context, env, cwd }));
-  const reach = (): Promise<CellReach> => reachOf(terminal, options, cell());
+  const reach = async (): Promise<CellReach> => {
+    const { reachOf } = await import('../../src/connect/reach.ts');
+    return reachOf(cell(), { credentials: options.credentials, env, cwd });
+  };
+  const connect = async (): Promise<MonitorClient> => {
+    const [reached, { clientOf }] = await Promise.all([reach(), import('../../src/connect/reach.ts')]);
+    return clientOf(reached, interrupted);
+  };
   let api: Promise<MonitorClient> | null = null;
   return {
     ...input,
@@ -54,7 +60,7 @@ export async function makeContext(
     },
     output: options.output === 'wide' ? 'table' : (options.output ?? 'table'),
     wide: options.output === 'wide',
-    api: () => (api ??= connect(reach(), interrupted)),
+    api: () => (api ??= connect()),
     monitors: async () => {
       const { addresses, showing } = await reach();
       if (showing === undefined) return { monitors: addresses.urls, authorities: null };
@@ -66,36 +72,4 @@ export async function makeContext(
       return webSocketClient((await reach()).showing);
     },
   };
-}
-
-interface CellReach {
-  readonly addresses: MonitorAddresses;
-  readonly showing: Showing | undefined;
-}
-
-/** Where the cell's monitors are, and what is shown to them. */
-async function reachOf(
-  { env, cwd }: Terminal,
-  options: GlobalOptions,
-  { addresses, context }: FoundCell,
-): Promise<CellReach> {
-  const { credentialsFolder } = await import('./cell-address.ts');
-  const named = credentialsFolder({ option: options.credentials, env, cwd }, addresses.urls);
-  if (named === null && context?.token !== undefined && context.authorities !== undefined) {
-    const { bearerOf } = await import('../../src/adapters/pki/bearer.ts');
-    return { addresses, showing: bearerOf(context.token, context.authorities) };
-  }
-  const folder = named ?? context?.credentials ?? null;
-  if (folder === null) return { addresses, showing: undefined };
-  const { readCredentials } = await import('./credentials.ts');
-  return { addresses, showing: readCredentials(folder, null) };
-}
-
-async function connect(reaching: Promise<CellReach>, interrupted: AbortSignal): Promise<MonitorClient> {
-  const [{ addresses, showing }, { nodeClient }, { MonitorClient }] = await Promise.all([
-    reaching,
-    import('../../src/adapters/http/node-client.ts'),
-    import('../../src/clients/monitor-client.ts'),
-  ]);
-  return new MonitorClient(nodeClient(showing), addresses, interrupted);
 }

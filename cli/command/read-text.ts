@@ -1,7 +1,7 @@
 import { createReadStream } from 'node:fs';
 import { JOB_TEXT_BYTES_MAX } from '../../src/wire/values/bounds.ts';
 import { CliError, EXIT } from './exit.ts';
-import { fileFault } from './file-fault.ts';
+import { fileFault } from '../../src/adapters/disk/file-fault.ts';
 
 const JOB_HINT = 'moorage validate FILE   (examples lie in examples/)';
 

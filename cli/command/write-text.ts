@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { access, constants, open, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { CliError } from './exit.ts';
-import { fileFault, writeExitCode } from './file-fault.ts';
+import { fileFault } from '../../src/adapters/disk/file-fault.ts';
+import { writeExitCode } from './write-exit-code.ts';
 
 /**
  * Writes a file as a whole: a reader finds the old text or the new one, even if this process is killed meanwhile, and two

@@ -1,5 +1,5 @@
-import type { RunningCell } from '../command/cell-address.ts';
-import { cellsUnder } from '../command/cell-address.ts';
+import type { RunningCell } from '../../src/connect/cell-address.ts';
+import { cellsUnder } from '../../src/connect/cell-address.ts';
 import type { Context } from '../command/context.ts';
 import { CliError, EXIT } from '../command/exit.ts';
 import { printList } from '../output/output.ts';

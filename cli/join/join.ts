@@ -23,7 +23,7 @@ import { ProblemError } from '../../src/wire/api/problem.ts';
 import { readDuration } from '../../src/wire/values/units.ts';
 import type { Context } from '../command/context.ts';
 import { CliError, EXIT, usageError } from '../command/exit.ts';
-import { fileFault } from '../command/file-fault.ts';
+import { fileFault } from '../../src/adapters/disk/file-fault.ts';
 import { hostsIn } from '../../src/adapters/pki/certified.ts';
 import { JoinedFolder } from './joined-folder.ts';
 

@@ -2,9 +2,10 @@ import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { makeFolder } from '../../src/adapters/disk/make-folder.ts';
 import { ID_RULE, isId } from '../../src/core/cell/ids.ts';
-import type { RunningCell } from '../command/cell-address.ts';
+import type { RunningCell } from '../../src/connect/cell-address.ts';
 import { CliError, usageError } from '../command/exit.ts';
-import { fileFault, writeExitCode } from '../command/file-fault.ts';
+import { fileFault } from '../../src/adapters/disk/file-fault.ts';
+import { writeExitCode } from '../command/write-exit-code.ts';
 
 /** How many cells may run side by side from one folder; the bound only ends a search that would never end. */
 const CELLS_MAX = 64;

@@ -1,7 +1,7 @@
 import { makeKeyFiles } from '../../src/adapters/tickets/key-files.ts';
 import type { Context } from '../command/context.ts';
 import { CliError, EXIT } from '../command/exit.ts';
-import { fileFault } from '../command/file-fault.ts';
+import { fileFault } from '../../src/adapters/disk/file-fault.ts';
 
 /** Makes the keys of a cell's tickets in the folder. What is there already is kept. */
 export async function keys({ terminal }: Context, folder: string): Promise<number> {

@@ -7,7 +7,8 @@ import { IDENTITY_ROLES, identityUri } from '../../src/core/access/identity.ts';
 import { readDuration } from '../../src/wire/values/units.ts';
 import type { Context } from '../command/context.ts';
 import { CliError, EXIT, usageError } from '../command/exit.ts';
-import { fileFault, writeExitCode } from '../command/file-fault.ts';
+import { fileFault } from '../../src/adapters/disk/file-fault.ts';
+import { writeExitCode } from '../command/write-exit-code.ts';
 import { printList } from '../output/output.ts';
 
 export interface IssueFlags {

@@ -18,7 +18,7 @@ import { bundleCodec, invitationCodec, signedBundleCodec } from '../../src/wire/
 import { RecordError } from '../../src/wire/wire.ts';
 import type { Context } from '../command/context.ts';
 import { CliError, EXIT, usageError } from '../command/exit.ts';
-import { fileFault } from '../command/file-fault.ts';
+import { fileFault } from '../../src/adapters/disk/file-fault.ts';
 import { renewalLookMs } from '../join/renewal.ts';
 import type { StoreFlags } from './store-flags.ts';
 import { storeOf } from './store-flags.ts';

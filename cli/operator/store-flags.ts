@@ -1,5 +1,5 @@
 import type { Credentials } from '../../src/adapters/pki/credentials.ts';
-import { credentialsFolder, runningCell } from '../command/cell-address.ts';
+import { credentialsFolder, runningCell } from '../../src/connect/cell-address.ts';
 import type { Context } from '../command/context.ts';
 import { readCredentials } from '../command/credentials.ts';
 import { usageError } from '../command/exit.ts';

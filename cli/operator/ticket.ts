@@ -7,7 +7,7 @@ import { CLOCK_TOLERANCE_MS } from '../../src/core/quota/ticket.ts';
 import { cores, size } from '../../src/wire/values/words.ts';
 import type { Context } from '../command/context.ts';
 import { CliError, EXIT, usageError } from '../command/exit.ts';
-import { fileFault } from '../command/file-fault.ts';
+import { fileFault } from '../../src/adapters/disk/file-fault.ts';
 import { readText } from '../command/read-text.ts';
 import { printAnswer } from '../output/output.ts';
 

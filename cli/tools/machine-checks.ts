@@ -9,7 +9,7 @@ import { linuxCgroups } from '../../src/adapters/processes/cgroups.ts';
 import { openFilesLimit } from '../../src/adapters/system/open-files.ts';
 import { HttpError } from '../../src/ports/http.ts';
 import { ProblemError } from '../../src/wire/api/problem.ts';
-import { DEFAULT_ADDRESS } from '../command/cell-address.ts';
+import { DEFAULT_ADDRESS } from '../../src/connect/cell-address.ts';
 import type { Context } from '../command/context.ts';
 
 /** One thing that a machine needs. */

@@ -1,7 +1,6 @@
 /**
  * Typed clients of the roles' APIs. `clients.ts` has what they share: reading an answer, or the problem in it.
  *
- * - `index.ts`: what other programs import
  * - `monitor-client.ts`: the API that people use, over several monitors; `monitor-failover.ts` asks one monitor after
  *   another, `monitor-streams.ts` reads logs and events, `monitor-paths.ts` makes paths, `event-cursor.ts` resumes events
  * - `list-pages.ts`: reads lists in pages

@@ -16,7 +16,7 @@ import { runWorld } from '../../../sim/world/run-world.ts';
 import { faultsOf, pathText, unknownOf } from '../../../src/wire/job-file/problems.ts';
 import type { Context } from '../../command/context.ts';
 import { CliError, EXIT, usageError } from '../../command/exit.ts';
-import { fileFault } from '../../command/file-fault.ts';
+import { fileFault } from '../../../src/adapters/disk/file-fault.ts';
 import { plural } from '../../../src/wire/values/words.ts';
 import { mustBeWritable, writeText } from '../../command/write-text.ts';
 

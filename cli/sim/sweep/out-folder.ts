@@ -2,7 +2,8 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { makeFolder } from '../../../src/adapters/disk/make-folder.ts';
 import { CliError } from '../../command/exit.ts';
-import { fileFault, writeExitCode } from '../../command/file-fault.ts';
+import { fileFault } from '../../../src/adapters/disk/file-fault.ts';
+import { writeExitCode } from '../../command/write-exit-code.ts';
 import { mustBeWritable, writeText } from '../../command/write-text.ts';
 import type { FinishedPoint } from './task.ts';
 

@@ -7,7 +7,7 @@ import { readSwf } from '../../../sim/omega/workload/swf.ts';
 import type { JobSource } from '../../../sim/omega/workload/workload.ts';
 import { didYouMean } from '../../../src/wire/values/suggest.ts';
 import { CliError, EXIT } from '../../command/exit.ts';
-import { fileFault } from '../../command/file-fault.ts';
+import { fileFault } from '../../../src/adapters/disk/file-fault.ts';
 import { readHosts } from '../../openb/openb.ts';
 import type { ListedJobs } from './job-lines.ts';
 import { readJobLines } from './job-lines.ts';

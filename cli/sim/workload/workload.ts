@@ -10,7 +10,7 @@ import { lastEnd } from '../../../sim/omega/workload/listed-jobs.ts';
 import { formatProblem } from '../../../src/wire/job-file/job-file.ts';
 import { parseWorkloadText } from '../../../src/wire/workload/workload.ts';
 import { CliError, EXIT, usageError } from '../../command/exit.ts';
-import { fileFault } from '../../command/file-fault.ts';
+import { fileFault } from '../../../src/adapters/disk/file-fault.ts';
 import { readText } from '../../command/read-text.ts';
 import { ALL } from './trace-choice.ts';
 import type { TraceRef } from './trace.ts';

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { EXIT } from '../../../../cli/command/exit.ts';
-import { writeExitCode } from '../../../../cli/command/file-fault.ts';
+import { writeExitCode } from '../../../../cli/command/write-exit-code.ts';
 import { mustBeWritable, writeText } from '../../../../cli/command/write-text.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'moorage-write-'));

@@ -1,5 +1,3 @@
-import { EXIT } from './exit.ts';
-
 /** Why a file or a folder could not be read or written, in words. */
 export function fileFault(error: unknown): string {
   const { code } = error as NodeJS.ErrnoException;
@@ -7,19 +5,6 @@ export function fileFault(error: unknown): string {
   if (known !== undefined) return known;
   return error instanceof Error ? error.message : String(error);
 }
-
-/**
- * The exit code when a file or a folder cannot be written: 64 for a name that cannot be right, 4 for one that is refused
- * (permission, read-only), 1 for a write that failed (no space, a broken disk), which another name would not help.
- */
-export function writeExitCode(error: unknown): number {
-  const { code = '' } = error as NodeJS.ErrnoException;
-  if (NO_SPACE.has(code)) return EXIT.workloadFailed;
-  return DENIED.has(code) ? EXIT.unreachable : EXIT.usage;
-}
-
-const NO_SPACE = new Set(['ENOSPC', 'EDQUOT', 'EFBIG', 'EIO']);
-const DENIED = new Set(['EACCES', 'EPERM', 'EROFS']);
 
 const FAULTS: Readonly<Record<string, string>> = {
   ENOENT: 'there is no such file',

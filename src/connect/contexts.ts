@@ -1,8 +1,8 @@
 import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { CliError, EXIT } from './exit.ts';
-import { fileFault } from './file-fault.ts';
-import type { Terminal } from './terminal.ts';
+import { fileFault } from '../adapters/disk/file-fault.ts';
+import type { Environment } from './connect-error.ts';
+import { ConnectError } from './connect-error.ts';
 
 /** How one cell is reached, and who the caller is there. */
 export interface SavedContext {
@@ -24,15 +24,15 @@ export interface Contexts {
 }
 
 /** `MOORAGE_CONFIG`, or the place that the XDG base directories name. */
-export function contextsFile(env: Terminal['env']): string {
+export function contextsFile(env: Environment): string {
   const named = env.MOORAGE_CONFIG ?? '';
   if (named !== '') return named;
   const base = env.XDG_CONFIG_HOME ?? '';
   return join(base === '' ? join(env.HOME ?? '/', '.config') : base, 'moorage', 'config.json');
 }
 
-/** @throws CliError when the file is there and cannot be used */
-export function readContexts(env: Terminal['env']): Contexts {
+/** @throws ConnectError when the file is there and cannot be used */
+export function readContexts(env: Environment): Contexts {
   const file = contextsFile(env);
   let text: string;
   try {
@@ -40,7 +40,7 @@ export function readContexts(env: Terminal['env']): Contexts {
     if ((statSync(file).mode & 0o077) !== 0)
       throw refused(file, 'it can be read by others', `chmod 600 ${file}`);
   } catch (error) {
-    if (error instanceof CliError) throw error;
+    if (error instanceof ConnectError) throw error;
     const { code } = error as NodeJS.ErrnoException;
     if (code === 'ENOENT' || code === 'ENOTDIR') return { current: null, contexts: {} };
     throw refused(file, fileFault(error), 'MOORAGE_CONFIG names another file', error);
@@ -76,11 +76,11 @@ function isContext(value: unknown): value is SavedContext {
 
 /**
  * The context of a call: the one that `--context` or `MOORAGE_CONTEXT` names, or the current one.
- * @throws CliError when there is none of the name
+ * @throws ConnectError when there is none of the name
  */
 export function chosenContext(
   named: string | undefined,
-  env: Terminal['env'],
+  env: Environment,
 ): { readonly context: SavedContext; readonly name: string; readonly isNamed: boolean } | null {
   const asked = named ?? env.MOORAGE_CONTEXT ?? '';
   const { current, contexts } = readContexts(env);
@@ -89,13 +89,9 @@ export function chosenContext(
   const context = Object.hasOwn(contexts, name) ? contexts[name] : undefined;
   if (context !== undefined) return { context, name, isNamed: asked !== '' };
   if (asked === '') return null;
-  throw new CliError(
-    EXIT.usage,
-    `there is no context ${name}`,
-    'moorage context   (lists those that there are)',
-  );
+  throw new ConnectError(`there is no context ${name}`, 'moorage context   (lists those that there are)');
 }
 
-function refused(file: string, why: string, hint: string, cause?: unknown): CliError {
-  return new CliError(EXIT.usage, `${file}: ${why}`, hint, cause);
+function refused(file: string, why: string, hint: string, cause?: unknown): ConnectError {
+  return new ConnectError(`${file}: ${why}`, hint, cause);
 }

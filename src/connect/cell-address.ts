@@ -1,10 +1,10 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { MonitorAddresses } from '../../src/clients/monitor-failover.ts';
+import type { MonitorAddresses } from '../clients/monitor-failover.ts';
 import type { SavedContext } from './contexts.ts';
 import { chosenContext } from './contexts.ts';
-import { CliError, EXIT } from './exit.ts';
-import type { Terminal } from './terminal.ts';
+import type { Environment } from './connect-error.ts';
+import { ConnectError } from './connect-error.ts';
 
 /** `cell.json`, which `moorage dev` writes beside its data. */
 export interface RunningCell {
@@ -24,7 +24,7 @@ export const DEFAULT_ADDRESS = 'http://127.0.0.1:7070';
  * that is called.
  */
 export function credentialsFolder(
-  sources: { readonly option: string | undefined; readonly env: Terminal['env']; readonly cwd: string },
+  sources: { readonly option: string | undefined; readonly env: Environment; readonly cwd: string },
   urls: readonly string[],
 ): string | null {
   const named = sources.option ?? sources.env.MOORAGE_CREDENTIALS ?? '';
@@ -48,7 +48,7 @@ export interface FoundCell {
 export function findCell(sources: {
   readonly option: readonly string[];
   readonly context: string | undefined;
-  readonly env: Terminal['env'];
+  readonly env: Environment;
   readonly cwd: string;
 }): FoundCell {
   const chosen = chosenContext(sources.context, sources.env);
@@ -75,7 +75,7 @@ export function findCell(sources: {
 
 function writtenAddresses(sources: {
   readonly option: readonly string[];
-  readonly env: Terminal['env'];
+  readonly env: Environment;
 }): MonitorAddresses | null {
   const option = splitAddresses(sources.option, '--address');
   if (option.length > 0) return { urls: option, from: '--address' };
@@ -83,7 +83,7 @@ function writtenAddresses(sources: {
   return env.length > 0 ? { urls: env, from: 'MOORAGE_ADDR' } : null;
 }
 
-/** @param from what named them, for messages. @throws CliError */
+/** @param from what named them, for messages. @throws ConnectError */
 export function splitAddresses(texts: readonly string[], from: string): readonly string[] {
   return texts
     .flatMap((text) => text.split(','))
@@ -95,7 +95,7 @@ export function splitAddresses(texts: readonly string[], from: string): readonly
 function checkUrl(written: string, from: string): string {
   const text = /^https?:\/\//.test(written) ? written : `http://${written}`;
   if (!URL.canParse(text))
-    throw new CliError(EXIT.usage, `${from}: "${written}" is no address`, 'write it as http://host:port');
+    throw new ConnectError(`${from}: "${written}" is no address`, 'write it as http://host:port');
   return text.replace(/\/+$/, '');
 }
 

@@ -2,8 +2,8 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { MonitorAddresses } from '../../../../src/clients/monitor-failover.ts';
-import { DEFAULT_ADDRESS, findCell } from '../../../../cli/command/cell-address.ts';
+import type { MonitorAddresses } from '../../../src/clients/monitor-failover.ts';
+import { DEFAULT_ADDRESS, findCell } from '../../../src/connect/cell-address.ts';
 
 let folder = '';
 beforeEach(() => {
