@@ -1,6 +1,6 @@
 /**
  * The files of a state folder: this file reads and writes them, `batch-runner.ts` joins syncs that come together,
- * `artifact-source.ts` fetches files into the folder. `make-folder.ts` makes folders and `write-whole.ts` writes small
+ * `artifact-source.ts` fetches files into the folder, `file-fault.ts` words what the system refuses. `make-folder.ts` makes folders and `write-whole.ts` writes small
  * files for the command line.
  */
 import {
