@@ -10,6 +10,7 @@ import type { Fill } from '../src/core/slots/job-view.ts';
 import type { Session } from '../src/ports/cell-store.ts';
 import { Committer } from '../src/runtime/commit/commit.ts';
 import { sleep, untilAborted } from '../src/runtime/wait/wait.ts';
+import type { LedgerRace } from '../src/core/commit/plan.ts';
 import type { SchedulerPlan, SchedulerPlanRequest } from '../src/wire/plan/plan.ts';
 import type { SchedulerEventKind } from '../src/wire/api/scheduler-api.ts';
 import { PrivateCell } from './state/cell.ts';
@@ -367,14 +368,14 @@ export class SchedulerTerm implements Term {
     for (const pool in shared) this.#parking.sharedFreed(partsOfPool(pool).resource);
   }
 
-  emit(kind: SchedulerEventKind, job: OwnedJob, detail: string, entry?: Entry): void {
+  emit(kind: SchedulerEventKind, job: OwnedJob, detail: string, entry?: Entry, race?: LedgerRace): void {
     const { namespace, name } = job;
     let where = null;
     if (entry !== undefined) {
       const { id, group, index, host } = entry.allocation;
       where = { allocation: id, slot: slotName(name, group, index), host };
     }
-    this.events.publish({ kind, namespace, job: name, ...where, detail });
+    this.events.publish({ kind, namespace, job: name, ...where, detail, ...race });
     const { log } = this.world;
     if (log.isDebug === true) log.debug({ ...idsOf(job, entry), detail }, kind);
   }

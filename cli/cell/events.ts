@@ -95,9 +95,15 @@ function render(event: CellEvent, { terminal, output }: Context): string {
     colouredName(event.source, terminal.colour),
     ...(subject === '' ? [] : [subject]),
     ...(event.host === undefined || event.host === '' ? [] : [`on ${event.host}`]),
-    clean(event.detail),
+    clean(event.detail) + raceText(event),
   ];
   return `${parts.join('  ')}\n`;
+}
+
+/** Which commit came first. */
+function raceText({ readRevision, foundRevision }: CellEvent): string {
+  if (readRevision === undefined || foundRevision === undefined) return '';
+  return ` (ledger read at revision ${String(readRevision)}, changed at ${String(foundRevision)})`;
 }
 
 function slotless(event: CellEvent): string {

@@ -325,11 +325,14 @@ export function eventOfReport(
 export function eventOfScheduler(event: SchedulerEvent): CellEvent | null {
   if (SEEN_IN_STORE.has(event.kind)) return null;
   const { life, seq, atMs, scheduler, kind, namespace, job, allocation, slot, host, detail } = event;
+  const { readRevision, foundRevision } = event;
   return {
     id: `${scheduler}:${String(life)}.${String(seq)}`,
     ...{ atMs, kind, source: scheduler, namespace, job, detail },
     ...(allocation === undefined ? {} : { allocation }),
     ...(slot === undefined ? {} : { slot }),
     ...(host === undefined ? {} : { host }),
+    ...(readRevision === undefined ? {} : { readRevision }),
+    ...(foundRevision === undefined ? {} : { foundRevision }),
   };
 }

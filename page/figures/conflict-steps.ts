@@ -7,7 +7,7 @@ const AFTER_MS = 60_000;
 
 export interface ConflictStory {
   readonly conflict: CellEvent;
-  /** What others had placed on the host shortly before: who came first. */
+  /** What the commit that came first did on the host; where its revision is not known, what others had placed there shortly before. */
   readonly winners: readonly CellEvent[];
   /** What came of the loser afterwards: decided again, placed, started. */
   readonly afterwards: readonly CellEvent[];
@@ -21,9 +21,18 @@ export function conflictStories(events: readonly CellEvent[], max: number): read
     .reverse()
     .map((conflict) => ({
       conflict,
-      winners: events.filter((event) => isWinner(event, conflict)).slice(-3),
+      winners: winnersIn(events, conflict).slice(-3),
       afterwards: events.filter((event) => isAfterwards(event, conflict)).slice(0, 4),
     }));
+}
+
+function winnersIn(events: readonly CellEvent[], conflict: CellEvent): readonly CellEvent[] {
+  const { foundRevision, host } = conflict;
+  const first = events.filter(
+    (event) =>
+      foundRevision !== undefined && event.host === host && revisionOf(event) === String(foundRevision),
+  );
+  return first.length > 0 ? first : events.filter((event) => isWinner(event, conflict));
 }
 
 function isWinner(event: CellEvent, { atMs, host, source }: CellEvent): boolean {

@@ -36,11 +36,7 @@ function Story(props: { readonly story: ConflictStory }): JSX.Element {
       <h2>{`${conflict.kind === 'conflict' ? '✗ Conflict' : '↻ Rebase'}: ${aboutOf(conflict)}`}</h2>
       <ol>
         {winners.map((event) => (
-          <Step
-            key={event.id}
-            event={event}
-            says={`had placed ${event.slot ?? event.job ?? ''} there before`}
-          />
+          <Step key={event.id} event={event} says={`came first with ${event.slot ?? event.job ?? ''}`} />
         ))}
         <Step event={conflict} says={secondOf(props.story)} />
         {afterwards.map((event) => (
@@ -51,13 +47,14 @@ function Story(props: { readonly story: ConflictStory }): JSX.Element {
   );
 }
 
-/** A claim is refused when its host changed after it was read: so the loser had read it before the last winner's revision. */
-function secondOf({ conflict, winners }: ConflictStory): string {
-  const last = winners.at(-1);
-  const revision = last === undefined ? null : revisionOf(last);
+/** A claim is refused before it is sent when its scheduler hears in time that the host has changed: then no revision is compared. */
+function secondOf({ conflict }: ConflictStory): string {
+  const { host = 'the host', readRevision, foundRevision } = conflict;
   const read =
-    revision === null ? '' : `had read ${conflict.host ?? 'the host'} before revision ${revision}, `;
-  return `${read}comes second, and ${conflict.kind === 'conflict' ? 'does not fit' : 'still fits'}`;
+    readRevision === undefined || foundRevision === undefined
+      ? `hears of it before its own commit is sent`
+      : `had read ${host} at revision ${String(readRevision)}, finds it changed at ${String(foundRevision)}`;
+  return `${read}, comes second, and ${conflict.kind === 'conflict' ? 'does not fit' : 'still fits'}`;
 }
 
 function Step(props: { readonly event: CellEvent; readonly says: string }): JSX.Element {

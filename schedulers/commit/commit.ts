@@ -260,7 +260,7 @@ export class CommitPipeline {
       const part = outcome.get(entry.allocation.id);
       this.#term.cell.syncLedger(entry.allocation.host);
       this.#undo(job, entry);
-      if (part?.kind === 'conflicted') this.#conflicted(job, entry, part.why);
+      if (part?.kind === 'conflicted') this.#conflicted(job, entry, part);
     }
     if (job.dropped || first === undefined) return;
     const why = 'the gang lost the place of a member to another scheduler';
@@ -279,7 +279,7 @@ export class CommitPipeline {
       cell.syncLedger(allocation.host);
       if (part.kind === 'conflicted') {
         this.#undo(job, entry);
-        this.#conflicted(job, entry, part.why);
+        this.#conflicted(job, entry, part);
         conflicted.add(allocation.group);
         continue;
       }
@@ -291,14 +291,16 @@ export class CommitPipeline {
       committed.add(allocation.group);
       entry.revision = part.revision;
       entry.stage = 'start';
-      this.#term.emit(part.kind === 'rebased' ? 'rebased' : 'placed', job, `on ${allocation.host}`, entry);
+      const kind = part.kind === 'rebased' ? 'rebased' : 'placed';
+      this.#term.emit(kind, job, `on ${allocation.host}`, entry, part.race);
       if (isCurrent(this.#term, job, entry)) this.#parts.start(job, entry);
     }
     for (const group of committed) job.group(group).conflictsInARow = 0;
     for (const group of conflicted) if (!committed.has(group)) this.#lostAgain(job, group);
   }
 
-  #conflicted(job: OwnedJob, entry: Entry, why: ConflictReason): void {
+  #conflicted(job: OwnedJob, entry: Entry, part: PartOutcome & { readonly kind: 'conflicted' }): void {
+    const { why } = part;
     this.#term.stats.conflicted += 1;
     if (job.dropped) return;
     job.group(entry.allocation.group).conflicts += 1;
@@ -306,7 +308,8 @@ export class CommitPipeline {
       this.#term.ownershipLost(job);
       return;
     }
-    this.#term.emit('conflict', job, `lost ${entry.allocation.host}: ${conflictText(why)}`, entry);
+    const detail = `lost ${entry.allocation.host}: ${conflictText(why)}`;
+    this.#term.emit('conflict', job, detail, entry, part.race);
   }
 
   /** All of the group's claims in a plan were refused. */

@@ -18,7 +18,7 @@ import type { HostClient } from '../../src/clients/host-client.ts';
 import { makeId } from '../../src/core/cell/ids.ts';
 import { logIds } from '../../src/core/trace/trace.ts';
 import type { CellKeys } from '../../src/core/cell/keys.ts';
-import type { Eviction, Plan, PlanOutcome } from '../../src/core/commit/plan.ts';
+import type { Eviction, LedgerRace, Plan, PlanOutcome } from '../../src/core/commit/plan.ts';
 import type { LedgerBook } from '../../src/core/commit/ledger-book.ts';
 import type { AllocationReport } from '../../src/core/host/report.ts';
 import type { SharedUse } from '../../src/core/cell/claim.ts';
@@ -102,7 +102,8 @@ export interface Term {
   victimMarked(eviction: Eviction, revision: number): void;
   /** The allocation is gone from the store. */
   dropEntry(job: OwnedJob, entry: Entry): void;
-  emit(kind: SchedulerEventKind, job: OwnedJob, detail: string, entry?: Entry): void;
+  /** @param race of its commit, for the ledger of the entry's host */
+  emit(kind: SchedulerEventKind, job: OwnedJob, detail: string, entry?: Entry, race?: LedgerRace): void;
 }
 
 /** Does this scheduler still act for the allocation? */

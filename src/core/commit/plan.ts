@@ -58,10 +58,21 @@ export interface Revert {
   readonly revision: number;
 }
 
-/** How one part of a plan ended. `rebased`: committed, though its host's ledger had changed, since it still fitted. */
+/** A transaction was refused, since another one had changed a host's ledger after it was read. */
+export interface LedgerRace {
+  /** The mod revision that the transaction compared. */
+  readonly readRevision: number;
+  /** The one that the store had by then: the transaction that came first. */
+  readonly foundRevision: number;
+}
+
+/**
+ * How one part of a plan ended. `rebased`: committed, though its host's ledger had changed, since it still fitted. `race`: the last
+ * refusal; absent: none was for the host's ledger.
+ */
 export type PartOutcome =
-  | { readonly kind: 'committed' | 'rebased'; readonly revision: number }
-  | { readonly kind: 'conflicted'; readonly why: ConflictReason };
+  | { readonly kind: 'committed' | 'rebased'; readonly revision: number; readonly race?: LedgerRace }
+  | { readonly kind: 'conflicted'; readonly why: ConflictReason; readonly race?: LedgerRace };
 
 export type ConflictReason =
   /** It no longer fits: this dimension ran out. */

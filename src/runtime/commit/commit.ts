@@ -399,6 +399,7 @@ export class Committer {
     const retried: PendingUnit[] = [];
     const byPools = isPoolRace(batch.draft, found);
     for (const pending of batch.units) {
+      pending.lostRaces(sent, found);
       const { conflicts, moved } = conflictsIn(
         pending.unit,
         sent,

@@ -1,13 +1,14 @@
-import type { Conflicts } from '../../core/commit/conflicts.ts';
+import type { Conflicts, FoundRevisions, SentRevisions } from '../../core/commit/conflicts.ts';
 import type { Unit } from '../../core/commit/commit.ts';
 import { poolsIn } from '../../core/commit/commit.ts';
 import type { LedgerBook } from '../../core/commit/ledger-book.ts';
-import type { ConflictReason, PartOutcome, Plan, PlanOutcome } from '../../core/commit/plan.ts';
+import type { ConflictReason, LedgerRace, PartOutcome, Plan, PlanOutcome } from '../../core/commit/plan.ts';
 
 /** A unit that was refused this often shares its transactions with fewer units, so that it is not refused for theirs. */
 const REFUSALS_BEFORE_SHARING_LESS = 2;
 
 const NO_CONFLICTS: Conflicts = new Map();
+const NO_RACE = {};
 
 /** A plan under way: collects one outcome for each of its allocations, and is done when none is missing. */
 export class OpenPlan {
@@ -76,6 +77,8 @@ export class PendingUnit {
   rebased = false;
   /** The ledgers were read afresh for this unit. */
   refreshed = false;
+  /** The last race for the ledger of each host; null: none. */
+  #races: Map<string, LedgerRace> | null = null;
   #fewer = 0;
   /** Under `conflictCheck: version`: the ledger revisions that the plan was made on. */
   #seen: Map<string, number> | null = null;
@@ -93,6 +96,19 @@ export class PendingUnit {
     if (byPools) this.poolRaces += 1;
     else this.refusals += 1;
     this.rebased ||= moved;
+  }
+
+  lostRaces(sent: SentRevisions, found: FoundRevisions): void {
+    for (const { host } of this.unit.parts) {
+      const race = { readRevision: sent.ledgerRevision(host), foundRevision: found.ledgerRevision(host) };
+      if (race.readRevision !== race.foundRevision) (this.#races ??= new Map()).set(host, race);
+    }
+  }
+
+  /** For an outcome of a part on the host. */
+  raceFor(host: string): { readonly race?: LedgerRace } {
+    const race = this.#races?.get(host);
+    return race === undefined ? NO_RACE : { race };
   }
 
   shareWithFewer(): void {

@@ -1,4 +1,5 @@
 import type { Conflicts } from '../../core/commit/conflicts.ts';
+import { idsOf } from '../../core/commit/commit.ts';
 import { prune } from '../../core/commit/conflicts.ts';
 import type { PendingUnit } from './open-plan.ts';
 
@@ -33,10 +34,15 @@ export class CommitTally {
   /** Settles what cannot be committed. @returns whether anything of the unit is left to try */
   refuse(pending: PendingUnit, conflicts: Conflicts): boolean {
     const { rest, refused } = prune(pending.unit, conflicts);
+    if (refused.size === 0) return true;
     for (const part of pending.unit.parts) {
       for (const place of part.places) if (refused.has(place.id)) this.#stats.conflicted += 1;
+      const race = pending.raceFor(part.host);
+      for (const id of idsOf({ ...pending.unit, parts: [part] })) {
+        const why = refused.get(id);
+        if (why !== undefined) pending.open.settle(id, { kind: 'conflicted', why, ...race });
+      }
     }
-    for (const [id, why] of refused) pending.open.settle(id, { kind: 'conflicted', why });
     if (rest === null) return false;
     pending.unit = rest;
     return true;
@@ -45,8 +51,8 @@ export class CommitTally {
   /** Settles all of the unit, which is in the store since the revision. */
   landed(pending: PendingUnit, revision: number): void {
     const kind = pending.rebased ? 'rebased' : 'committed';
-    const outcome = { kind, revision } as const;
     for (const part of pending.unit.parts) {
+      const outcome = { kind, revision, ...pending.raceFor(part.host) } as const;
       this.#stats[kind] += part.places.length;
       for (const place of part.places) pending.open.settle(place.id, outcome);
       for (const { victim } of part.evictions) pending.open.settle(victim.id, outcome);

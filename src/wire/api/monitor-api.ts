@@ -295,6 +295,10 @@ export interface CellEvent {
   readonly slot?: string;
   readonly host?: string;
   readonly detail: string;
+  /** Of `rebased` and `conflict`: the revision of the host's ledger that the commit had read. */
+  readonly readRevision?: number;
+  /** The one that the store had by then: that of the commit which came first. */
+  readonly foundRevision?: number;
 }
 
 export type SchedulerListAnswer = {

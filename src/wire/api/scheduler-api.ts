@@ -85,6 +85,10 @@ export interface SchedulerEvent {
   readonly host?: string;
   /** A sentence for people: `lost host-2 to batch-1: cpu needed 2500, available 1000`. */
   readonly detail: string;
+  /** Of `rebased` and `conflict`: the revision of the host's ledger that the commit had read. */
+  readonly readRevision?: number;
+  /** The one that the store had by then: that of the commit which came first. */
+  readonly foundRevision?: number;
 }
 
 export const SCHEDULER_EVENT_KINDS = [

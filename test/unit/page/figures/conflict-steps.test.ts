@@ -27,6 +27,13 @@ it('28 a conflict is told with who came first on that host, and what came of the
   expect(conflictStories(events, 10)).toEqual([{ conflict, winners: [winner], afterwards: [again] }]);
 });
 
+it('28 who came first is the commit that the loser found, where its revision is known', () => {
+  const lost = { ...conflict, readRevision: 5, foundRevision: 7 };
+  const later = event('7.2', 990, 'released', 'batch-1', { namespace: 'n', job: 'z', host: 'h1' });
+  const stories = conflictStories([...noise, winner, later, lost], 10);
+  expect(stories.map(({ winners }) => winners)).toEqual([[winner, later]]);
+});
+
 it('28 the newest conflicts come first, and no more than asked for', () => {
   const many = Array.from({ length: 5 }, (_, n) => ({ ...conflict, id: `s:${String(n)}`, atMs: n }));
   expect(conflictStories(many, 2).map((story) => story.conflict.id)).toEqual(['s:4', 's:3']);

@@ -3,7 +3,7 @@ import { MemoryCell } from '../../../../src/adapters/memory/cell.ts';
 import { MemoryCellStore } from '../../../../src/adapters/memory/memory.ts';
 import { cellKeys } from '../../../../src/core/cell/keys.ts';
 import { seededRandom } from '../../../../src/core/random/random.ts';
-import type { Plan } from '../../../../src/core/commit/plan.ts';
+import type { PartOutcome, Plan } from '../../../../src/core/commit/plan.ts';
 import type { AttemptReply } from '../../../../src/ports/cell-store.ts';
 import { StoreError } from '../../../../src/ports/cell-store.ts';
 import { allocationCodec, outcomeCodec } from '../../../../src/wire/records/records.ts';
@@ -43,6 +43,16 @@ async function cellOf(hostCount = 4) {
 }
 
 const place = (id: string, host: string, more = {}) => testAllocation(id, host, more);
+
+function revisionOf(part: PartOutcome | undefined): number {
+  if (part === undefined || part.kind === 'conflicted') throw new Error('it is not in the store');
+  return part.revision;
+}
+
+/** Lost to a commit by one who had read nothing of the ledger before. */
+function raceOf(first: PartOutcome | undefined): object {
+  return { readRevision: expect.any(Number) as unknown, foundRevision: revisionOf(first) };
+}
 
 describe('committer', () => {
   it('commits a plan, and tells the new ledgers before the outcome', async () => {
@@ -209,16 +219,20 @@ describe('committer', () => {
     const [one, two] = [await cell.scheduler(), await cell.scheduler()];
     two.owned.set('default/web', 0);
     await own(cell.store, keys, two, 'web2');
-    await one.committer.commit(planOf('p', { places: ['a', 'b', 'c'].map((id) => place(id, 'h0')) }));
+    const first = await one.committer.commit(
+      planOf('p', { places: ['a', 'b', 'c'].map((id) => place(id, 'h0')) }),
+    );
     const outcome = await two.committer.commit(
       planOf('q', { places: [place('d', 'h0', { job: 'web2' }), place('e', 'h1', { job: 'web2' })] }),
     );
-    expect(outcome.get('d')?.kind).toBe('rebased');
-    expect(outcome.get('e')?.kind).toBe('committed');
+    // Both revisions: what was read, and the commit that came first.
+    expect(outcome.get('d')).toMatchObject({ kind: 'rebased', race: raceOf(first.get('a')) });
+    expect(outcome.get('e')).toEqual({ kind: 'committed', revision: revisionOf(outcome.get('d')) });
     const more = await one.committer.commit(planOf('r', { places: [place('f', 'h0')] }));
     expect(more.get('f')).toEqual({
       kind: 'conflicted',
       why: { reason: 'no-fit', short: { dimension: 'cpu', needed: 1000, available: 0 } },
+      race: { readRevision: revisionOf(first.get('a')), foundRevision: revisionOf(outcome.get('d')) },
     });
     expect(one.committer.stats).toMatchObject({ committed: 3, conflicted: 1, refused: 1 });
     cell.check();
@@ -232,7 +246,7 @@ describe('committer', () => {
     const mine = ['a', 'b'].map((id) => one.committer.commit(planOf(id, { places: [place(id, 'h0')] })));
     for (const plan of mine) expect([...(await plan).values()][0]?.kind).toBe('committed');
     const outcome = await two.committer.commit(planOf('q', { places: [place('c', 'h0')] }));
-    expect(outcome.get('c')).toEqual({ kind: 'conflicted', why: { reason: 'version' } });
+    expect(outcome.get('c')).toMatchObject({ kind: 'conflicted', why: { reason: 'version' } });
     expect((await two.committer.commit(planOf('r', { places: [place('d', 'h0')] }))).get('d')?.kind).toBe(
       'committed',
     );
@@ -358,7 +372,7 @@ describe('committer', () => {
       return null;
     };
     const outcome = await world.committer.commit(planOf('p', { places: [place('a', 'h0')] }));
-    expect(outcome.get('a')).toEqual({ kind: 'conflicted', why: { reason: 'contended' } });
+    expect(outcome.get('a')).toMatchObject({ kind: 'conflicted', why: { reason: 'contended' } });
     expect(world.committer.stats.refused).toBe(9);
   });
 
