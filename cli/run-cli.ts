@@ -25,7 +25,11 @@ export async function runCli(
       const leave = exitOnInterrupt(terminal, interrupted);
       const context = await makeContext(options, { terminal, interrupted, endInOrder: leave.never });
       try {
-        code = await Promise.race([Promise.resolve(action(context)), leave.now]);
+        const shown =
+          options.watch === true
+            ? (await import('./command/watch.ts')).watch(context, action)
+            : action(context);
+        code = await Promise.race([Promise.resolve(shown), leave.now]);
       } finally {
         leave.never();
       }

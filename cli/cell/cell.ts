@@ -15,7 +15,7 @@ import type { HostVerb, EligibilityOptions } from './host-eligibility.ts';
 import type { GlobalOptions } from '../command/context.ts';
 import type { Runner } from '../command/command.ts';
 import type { ProgramInput } from '../command/command.ts';
-import { cellVerb, collect, verb, wholeNumber } from '../command/command.ts';
+import { cellVerb, shownVerb, collect, verb, wholeNumber } from '../command/command.ts';
 import type { BootstrapFlags } from '../bootstrap/bootstrap.ts';
 import type { InviteFlags } from '../join/invite.ts';
 import type { JoinFlags } from '../join/join.ts';
@@ -51,7 +51,7 @@ export function addCellVerbs(program: Command, { run }: ProgramInput): void {
         (await import('../bootstrap/bootstrap.ts')).bootstrap(context, folder, options),
       ),
     );
-  cellVerb(program, 'hosts', 'list hosts and what of them is given away').action((options: GlobalOptions) =>
+  shownVerb(program, 'hosts', 'list hosts and what of them is given away').action((options: GlobalOptions) =>
     run(options, async (context) => (await import('./hosts.ts')).hosts(context)),
   );
   cellVerb(program, 'ui', 'print the address of the page, and open it where there is a browser')
@@ -72,9 +72,12 @@ export function addCellVerbs(program: Command, { run }: ProgramInput): void {
     .description(
       'one host: status, label; invite, invitations, uninvite, join; drain, cordon, ready, lost, remove',
     );
-  cellVerb(host, 'status <host>', 'one host: what it has, whether it takes work, and what runs there').action(
-    (id: string, options: GlobalOptions) =>
-      run(options, async (context) => (await import('./host-status.ts')).showHost(context, id)),
+  shownVerb(
+    host,
+    'status <host>',
+    'one host: what it has, whether it takes work, and what runs there',
+  ).action((id: string, options: GlobalOptions) =>
+    run(options, async (context) => (await import('./host-status.ts')).showHost(context, id)),
   );
   cellVerb(
     host,
@@ -149,9 +152,12 @@ export function addCellVerbs(program: Command, { run }: ProgramInput): void {
       run(options, async (context) => (await import('./pause.ts')).resume(context, what, options)),
   );
   addFaultVerbs(program, run);
-  cellVerb(program, 'schedulers', 'the competing schedulers: commits, conflicts, rebases, busy share').action(
-    (options: GlobalOptions) =>
-      run(options, async (context) => (await import('./schedulers.ts')).schedulers(context)),
+  shownVerb(
+    program,
+    'schedulers',
+    'the competing schedulers: commits, conflicts, rebases, busy share',
+  ).action((options: GlobalOptions) =>
+    run(options, async (context) => (await import('./schedulers.ts')).schedulers(context)),
   );
   cellVerb(program, 'events', 'what happened in the cell')
     .option('-f, --follow', 'go on with what happens', false)
@@ -239,7 +245,7 @@ function addSharedVerbs(program: Command, run: Runner): void {
 /** Verbs about data that outlives allocations. */
 function addVolumeVerbs(program: Command, run: Runner): void {
   const volume = program.command('volume').description('data of jobs: list, status, delete');
-  cellVerb(volume, 'list', 'volumes, the hosts of their data, and who has them')
+  shownVerb(volume, 'list', 'volumes, the hosts of their data, and who has them')
     .alias('ls')
     .option('-A, --all-namespaces', 'of every namespace that you see')
     .action((options: GlobalOptions & { readonly allNamespaces?: boolean }) =>
@@ -247,7 +253,7 @@ function addVolumeVerbs(program: Command, run: Runner): void {
         (await import('./volume.ts')).listVolumes(context, options.allNamespaces === true),
       ),
     );
-  cellVerb(volume, 'status <name>', 'one volume, with who has it').action(
+  shownVerb(volume, 'status <name>', 'one volume, with who has it').action(
     (name: string, options: GlobalOptions) =>
       run(options, async (context) => (await import('./volume.ts')).volumeStatus(context, name)),
   );

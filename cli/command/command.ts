@@ -8,7 +8,7 @@
  *
  * It returns an exit code of `exit.ts` or throws a `CliError`; `problems.ts` makes one of a monitor's error answer. Files are
  * read and written with `read-text.ts` and `write-text.ts`, whose faults `write-exit-code.ts` gives an exit code. `version.ts` is the version of
- * this program; `parent-gone.ts` reports the end of the parent process,
+ * this program; `watch.ts` shows an answer again whenever it is another one; `parent-gone.ts` reports the end of the parent process,
  * `reader-gone.ts` ends a command whose output nobody reads any more.
  */
 import type { Command } from 'commander';
@@ -80,6 +80,15 @@ export function cellVerb(program: Command, definition: string, description: stri
     .option(...CREDENTIALS)
     .option(...CONTEXT)
     .option(...NAMESPACE);
+}
+
+/** A verb that shows how something of a cell stands. */
+export function shownVerb(program: Command, definition: string, description: string): Command {
+  return cellVerb(program, definition, description).option(
+    '-w, --watch',
+    'show it again whenever it is another one, until Ctrl-C; -o json: a line each',
+    false,
+  );
 }
 
 /** Parses a flag that takes a whole number, or `all`: null. */

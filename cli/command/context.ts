@@ -11,6 +11,8 @@ export interface GlobalOptions {
   readonly namespace?: string;
   readonly context?: string;
   readonly output?: Output | 'wide';
+  /** Show it again whenever it is another one. */
+  readonly watch?: boolean;
 }
 
 export type Output = 'table' | 'json' | 'yaml' | 'name';

@@ -1,7 +1,7 @@
 /**
  * Verbs about jobs, in the order of a job's life:
  *
- * - `validate.ts` checks job files, `fmt.ts` brings them into one form; `explain.ts` prints what their fields mean.
+ * - `validate.ts` checks job files, `lint.ts` says what could be better in them, `fmt.ts` brings them into one form; `explain.ts` prints what their fields mean.
  * - `run-file.ts` submits a file and follows the job; `up-watch.ts` tells whether a service stays up.
  * - `run-once.ts` runs one command as if it ran here; `run-input.ts` gives it the input of this process. Its job
  *   is of `one-off-file.ts`; `run-again.ts` runs what has ended once more. All submit through `while-store-away.ts`, which
@@ -20,7 +20,7 @@ import type { WaitOptions } from './wait.ts';
 import type { GlobalOptions } from '../command/context.ts';
 import { usageError } from '../command/exit.ts';
 import type { ProgramInput } from '../command/command.ts';
-import { cellVerb, collect, verb, wholeNumber } from '../command/command.ts';
+import { cellVerb, collect, shownVerb, verb, wholeNumber } from '../command/command.ts';
 import { addTaskVerbs } from '../tasks/tasks.ts';
 
 /** Versions count submissions of one job. */
@@ -143,6 +143,11 @@ export function addJobVerbs(program: Command, { run, command }: ProgramInput): v
     (files: string[], options: GlobalOptions) =>
       run(options, async (context) => (await import('./validate.ts')).validate(context, files)),
   );
+  verb(program, 'lint <files...>', 'say what valid job files leave to chance; needs no cell')
+    .option('--strict', 'exit code 1 when there is anything to say', false)
+    .action((files: string[], options: GlobalOptions & { strict: boolean }) =>
+      run(options, async (context) => (await import('./lint.ts')).lint(context, files, options)),
+    );
   verb(program, 'fmt <files...>', 'bring job files into their one form; comments stay. - is standard input')
     .option('--check', 'write nothing; exit code 1 when a file is in another form', false)
     .action((files: string[], options: GlobalOptions & { check: boolean }) =>
@@ -172,21 +177,21 @@ export function addJobVerbs(program: Command, { run, command }: ProgramInput): v
   ).action((path: string | undefined, options: GlobalOptions) =>
     run(options, async (context) => (await import('./explain.ts')).explain(context, path ?? 'job')),
   );
-  cellVerb(program, 'ps [job]', 'list jobs, or the allocations of one')
+  shownVerb(program, 'ps [job]', 'list jobs, or the allocations of one')
     .option('-A, --all-namespaces', 'jobs of all namespaces', false)
     .action((job: string | undefined, options: GlobalOptions & { allNamespaces: boolean }) =>
       run(options, async (context) =>
         (await import('./ps.ts')).ps(context, job, { all: options.allNamespaces }),
       ),
     );
-  cellVerb(program, 'top [job]', 'what runs, and what it uses of what it asked for')
+  shownVerb(program, 'top [job]', 'what runs, and what it uses of what it asked for')
     .option('-A, --all-namespaces', 'jobs of all namespaces', false)
     .action((job: string | undefined, options: GlobalOptions & { allNamespaces: boolean }) =>
       run(options, async (context) =>
         (await import('./top.ts')).top(context, job, { all: options.allNamespaces }),
       ),
     );
-  cellVerb(
+  shownVerb(
     program,
     'status [job]',
     'a job, where it is, and how its parts ended; without one the cell, its store, and what hosts share',
@@ -197,7 +202,7 @@ export function addJobVerbs(program: Command, { run, command }: ProgramInput): v
         : (await import('./status.ts')).status(context, job),
     ),
   );
-  cellVerb(program, 'why <job>', 'why it does not run: every host, every check').action(
+  shownVerb(program, 'why <job>', 'why it does not run: every host, every check').action(
     (job: string, options: GlobalOptions) =>
       run(options, async (context) => (await import('./why.ts')).why(context, job)),
   );

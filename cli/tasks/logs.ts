@@ -10,7 +10,9 @@ import { usageError } from '../command/exit.ts';
 import { endWithReader } from '../command/reader-gone.ts';
 import { findPart } from '../names/find-part.ts';
 import { colouredName } from '../output/colour.ts';
-import { relay } from './relay.ts';
+import { LastLines } from './last-lines.ts';
+import type { LogPlace } from './relay.ts';
+import { relay, relayRest } from './relay.ts';
 
 export interface LogsOptions {
   readonly follow: boolean;
@@ -19,10 +21,13 @@ export interface LogsOptions {
   readonly index?: string;
   readonly allocation?: string;
   readonly task?: string;
+  /** Lines of each stream; absent: all that is kept. */
+  readonly tail?: number;
 }
 
 interface Following {
   readonly follow: boolean;
+  readonly tail?: number;
   readonly stream?: LogStream;
   /** Which allocations: group, index, allocation; and which task. */
   readonly query: Readonly<Record<string, string>>;
@@ -35,7 +40,7 @@ const STREAMS_MAX = 64;
 
 /** The output of a job's allocations, merged by line with their names, the ended ones included. */
 export async function logs(context: Context, written: string, options: LogsOptions): Promise<number> {
-  const { stream, group, index, allocation, task } = options;
+  const { stream, group, index, allocation, task, tail } = options;
   const streamOption = stream === undefined ? {} : { stream: streamOf(stream) };
   const { name, status, ...part } = await findPart(context, written);
   const query = { ...part, ...only({ group, allocation, task, index }) };
@@ -43,7 +48,12 @@ export async function logs(context: Context, written: string, options: LogsOptio
   const api = await context.api();
   const signal = context.interrupted;
   if (options.follow) endWithReader();
-  await followLogs(context, api, name, { follow: options.follow, ...streamOption, query, signal });
+  const tailOption = tail === undefined ? {} : { tail };
+  await followLogs(context, api, name, {
+    ...{ follow: options.follow, query, signal },
+    ...streamOption,
+    ...tailOption,
+  });
   return 0;
 }
 
@@ -153,19 +163,23 @@ async function relayPart(
   const raw = stream === 'stdout' ? terminal.out.bind(terminal) : terminal.err.bind(terminal);
   const lines = prefix === null ? null : prefixLines(prefix, raw);
   const task = following.query.task === undefined ? {} : { task: following.query.task };
+  const source = { name, call: { stream, allocation: part.allocation, ...task } };
+  const { follow, signal, tail } = following;
+  const write = lines === null ? raw : lines.push;
+  const place: LogPlace = { allocation: null, offset: 0 };
   try {
-    await relay(
-      api,
-      terminal,
-      { name, call: { stream, allocation: part.allocation, ...task } },
-      {
-        follow: following.follow,
-        signal: following.signal,
-        write: lines === null ? raw : lines.push,
-        onGap: (bytes) =>
-          terminal.err(`moorage: ${part.slot}: ${String(bytes)} older bytes of ${stream} are gone\n`),
-      },
-    );
+    if (tail !== undefined) {
+      const last = new LastLines(tail);
+      const keep = { follow: false, signal, place, write: (chunk: Uint8Array) => last.push(chunk) };
+      await (follow ? relayRest : relay)(api, terminal, source, keep);
+      write(last.bytes);
+      if (!follow) return;
+    }
+    await relay(api, terminal, source, {
+      ...{ follow, signal, write, place },
+      onGap: (bytes) =>
+        terminal.err(`moorage: ${part.slot}: ${String(bytes)} older bytes of ${stream} are gone\n`),
+    });
   } catch (error) {
     if (!(error instanceof ProblemError)) throw error;
     if (stream === 'stdout') terminal.err(`moorage: ${part.slot}: ${error.problem.detail}\n`);

@@ -2,25 +2,28 @@
  * Verbs about what runs inside one allocation, which is named as a job that has only one, as `web[2]`, or by its id.
  *
  * - `logs.ts` prints the output of a job's allocations, merged by line; `run` of `cli/jobs` follows a job with it.
- * - `relay.ts` reads one output stream byte by byte, over an outage of the monitors; `logs` and one-off runs use it.
+ * - `last-lines.ts` keeps the last lines of an output. `relay.ts` reads one output stream byte by byte, over an outage of the monitors; `logs` and one-off runs use it.
  * - `exec.ts` starts a command inside an allocation, `attach.ts` joins a task that runs there.
  * - `attach-terminal.ts` connects both of them with this terminal; `own-input.ts` reads what is typed here or piped in.
  * - `cp/` copies files and folders in and out.
  */
 import type { Command } from 'commander';
 import type { ProgramInput } from '../command/command.ts';
-import { cellVerb } from '../command/command.ts';
+import { cellVerb, wholeNumber } from '../command/command.ts';
 import type { GlobalOptions } from '../command/context.ts';
 import { usageError } from '../command/exit.ts';
 import type { AttachFlags } from './attach.ts';
 import type { ExecOptions } from './exec.ts';
 import type { LogsOptions } from './logs.ts';
 
+const TAIL_MAX = 1_000_000;
+
 export function addTaskVerbs(program: Command, { run, command }: ProgramInput): void {
   taskOption(
     cellVerb(program, 'logs <job>', 'output of a job, all its allocations; `web[2]` for one')
       .option('-f, --follow', 'go on until the job ends', false)
       .option('--stream <name>', 'stdout or stderr; both without it')
+      .option('--tail <n>', 'the last lines of each stream only', wholeNumber(0, TAIL_MAX))
       .option('--group <name>', 'allocations of this group')
       .option('--index <n>', 'the allocation with this index')
       .option('--allocation <id>', 'this allocation'),

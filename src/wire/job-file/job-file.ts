@@ -7,11 +7,12 @@
  * 3. `rules.ts` checks what no single field can show;
  * 4. `build.ts` fills in the defaults (`defaults.ts`) and makes the canonical job.
  *
- * `print.ts` turns a job back into a file, `format.ts` brings a written file into one form. `json-schema.ts` gives the shape to editors. `listed-job.ts` is a job of a long
+ * `advice.ts` says what a valid job leaves to chance. `print.ts` turns a job back into a file, `format.ts` brings a written file into one form. `json-schema.ts` gives the shape to editors. `listed-job.ts` is a job of a long
  * list, where most jobs differ by name only.
  */
 import type { Job } from '../../core/cell/job.ts';
 import { JOB_DEPTH_MAX, JOB_KEYS_MAX, JOB_TEXT_BYTES_MAX } from '../values/bounds.ts';
+import { adviceOn } from './advice.ts';
 import { buildJob, lengthen } from './build.ts';
 import { RUN_TYPE } from './defaults.ts';
 import type { Fault, JobProblem } from './problems.ts';
@@ -20,6 +21,7 @@ import type { Checked } from './read-text.ts';
 import { readShape, readText } from './read-text.ts';
 import { jobToFile } from './print.ts';
 import { unknownKey } from './unknown-keys.ts';
+import type { RuleFault } from './rules.ts';
 import { checkRules } from './rules.ts';
 import type { LongFile } from './job-schema.ts';
 import { jobFields, longForm, shortForm } from './job-schema.ts';
@@ -28,7 +30,7 @@ import { quickCheck } from '../codec/quick-check.ts';
 import { utf8Bytes } from '../values/safe-string.ts';
 
 export type { JobProblem } from './problems.ts';
-export { formatProblem } from './problems.ts';
+export { formatAdvice, formatProblem } from './problems.ts';
 export { jobToFile } from './print.ts';
 
 export type JobReading =
@@ -41,6 +43,20 @@ export type JobReading =
 export function parseJobText(text: string, fileName: string): JobReading {
   const reading = readText(text, fileName, (value) => (value === null ? EMPTY : readJob(value)));
   return reading.ok ? { ok: true, job: reading.value } : reading;
+}
+
+/**
+ * What could be better in a job file, each with its place, in the order of the text.
+ *
+ * @param text of a valid file
+ * @param fileName for the places only
+ */
+export function adviseJobText(text: string, fileName: string): readonly JobProblem[] {
+  const reading = readText<never>(text, fileName, (value) => {
+    const { long, isShort } = longOf(value);
+    return { ok: false, faults: long.ok ? placed(adviceOn(long.value), isShort) : long.faults };
+  });
+  return reading.ok ? [] : reading.problems;
 }
 
 const EMPTY = refused('the file is empty; the smallest job has a name and a command');
@@ -110,24 +126,33 @@ function listed(value: unknown): ListedReading {
 }
 
 function readJob(value: unknown): Checked<Job> {
-  const short = typeof value !== 'object' || value === null || !('groups' in value);
-  const parsed = short ? readShape(shortForm, value, unknownKey) : readShape(longForm, value, unknownKey);
-  if (!parsed.ok) return parsed;
-  const long = short ? lengthen(parsed.value) : (parsed.value as LongFile);
-  const faults = checkRules(long).map((fault): Fault => ({
-    ...fault,
-    path: short ? shorten(fault.path) : fault.path,
-    part: 'value',
-    column: 0,
-  }));
+  const { long, isShort } = longOf(value);
+  if (!long.ok) return long;
+  const faults = placed(checkRules(long.value), isShort);
   if (faults.length > 0) return { ok: false, faults };
-  const job = buildJob(long);
+  const job = buildJob(long.value);
   const bytes = utf8Bytes(JSON.stringify(jobToFile(job)));
   if (bytes > JOB_TEXT_BYTES_MAX)
     return refused(
       `written out in full the job has ${String(bytes)} bytes, more than ${String(JOB_TEXT_BYTES_MAX)}`,
     );
   return { ok: true, value: job };
+}
+
+/** The long form of a file of either. */
+function longOf(value: unknown): { readonly long: Checked<LongFile>; readonly isShort: boolean } {
+  const isShort = typeof value !== 'object' || value === null || !('groups' in value);
+  if (!isShort) return { long: readShape(longForm, value, unknownKey), isShort };
+  const short = readShape(shortForm, value, unknownKey);
+  return { long: short.ok ? { ok: true, value: lengthen(short.value) } : short, isShort };
+}
+
+/** Where the file has them. */
+function placed(faults: readonly RuleFault[], isShort: boolean): readonly Fault[] {
+  return faults.map(({ path, text }) => ({
+    ...{ text, part: 'value', column: 0 },
+    path: isShort ? shorten(path) : path,
+  }));
 }
 
 /** `groups.<name>.tasks.<name>.x` of the written-out form is `x` in the short one. */

@@ -14,11 +14,20 @@ export interface JobProblem {
 
 /** `bad.yaml:5:12: error: groups.web.count: must be 1 or more` */
 export function formatProblem(problem: JobProblem): string {
+  return graded(problem, 'error');
+}
+
+/** `web.yaml:7:3: advice: groups.web.deadline: …` */
+export function formatAdvice(problem: JobProblem): string {
+  return graded(problem, 'advice');
+}
+
+function graded(problem: JobProblem, grade: string): string {
   const { file, line, column } = problem;
   const place = line === undefined ? (file ?? '') : `${file ?? 'job'}:${String(line)}:${String(column ?? 1)}`;
   return [
     ...(place === '' ? [] : [place]),
-    'error',
+    grade,
     ...(problem.path === '' ? [] : [problem.path]),
     problem.text,
   ].join(': ');
