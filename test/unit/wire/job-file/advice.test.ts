@@ -42,7 +42,13 @@ it('28 a service that says all of it, and a batch job with a deadline, get none'
     ...['        checks: { web: { tcp: http } }'],
   ];
   expect(adviceOn(...service)).toEqual([]);
-  const batch = ['name: b', 'type: batch', 'deadline: 1h', 'command: ["true"]', 'resources: { cpu: 100m, memory: 64Mi }'];
+  const batch = [
+    'name: b',
+    'type: batch',
+    'deadline: 1h',
+    'command: ["true"]',
+    'resources: { cpu: 100m, memory: 64Mi }',
+  ];
   expect(adviceOn(...batch)).toEqual([]);
 });
 
