@@ -1,5 +1,5 @@
 import type { MonitorClient } from '../../src/clients/monitor-client.ts';
-import type { ChannelClient } from '../../src/ports/http.ts';
+import type { ChannelClient, HttpClient } from '../../src/ports/http.ts';
 import type { CellReach } from '../../src/connect/reach.ts';
 import type { FoundCell } from '../../src/connect/cell-address.ts';
 import type { Terminal } from './terminal.ts';
@@ -28,6 +28,8 @@ export interface Context {
   api(): Promise<MonitorClient>;
   /** Where the same monitors are, and whom the caller trusts, as PEM; null: the cell has no authority. */
   monitors(): Promise<{ readonly monitors: readonly string[]; readonly authorities: string | null }>;
+  /** What shows the same to any role of the cell, and the monitors' addresses. */
+  http(): Promise<{ readonly http: HttpClient; readonly addresses: readonly string[] }>;
   /** Opens channels to the same monitors. */
   channels(): Promise<ChannelClient>;
   /** Aborted by the first Ctrl-C or SIGTERM. */
@@ -68,6 +70,11 @@ export async function makeContext(
       if (showing === undefined) return { monitors: addresses.urls, authorities: null };
       const authorities = 'token' in showing ? showing.authorities : showing.now.authorities;
       return { monitors: addresses.urls, authorities };
+    },
+    http: async () => {
+      const { nodeClient } = await import('../../src/adapters/http/node-client.ts');
+      const { addresses, showing } = await reach();
+      return { http: nodeClient(showing), addresses: addresses.urls };
     },
     channels: async () => {
       const { webSocketClient } = await import('../../src/adapters/http/channel-client.ts');

@@ -4,6 +4,7 @@
  * - `completion.ts` prints a completion script for bash, zsh or fish.
  * - `doctor.ts` looks whether this machine has what a cell needs; `machine-checks.ts` are its checks.
  * - `fail-points.ts` lists the names that `MOORAGE_FAILPOINT` takes.
+ * - `health.ts` asks roles whether they are ready.
  * - `reference.ts` makes `docs/cli.md` and the man page of the verbs.
  * - `version.ts` prints the version of this program and of the monitor.
  */
@@ -32,6 +33,12 @@ export function addToolVerbs(program: Command, { run }: ProgramInput): void {
     .command('fail-points')
     .description('the names that MOORAGE_FAILPOINT takes, as NAME:NTH:kill|throw|stall=SECONDS')
     .action(() => run({}, async (context) => (await import('./fail-points.ts')).listFailPoints(context)));
+  cellVerb(program, 'health [urls...]', 'ask roles, or the monitors of the cell, whether they are ready')
+    .option('--live', 'only whether they live: they do while the store is away', false)
+    .addHelpText('after', '\nexit codes: 0 all are; 1 one is not; 4 one does not answer\n')
+    .action((urls: string[], options: GlobalOptions & { live: boolean }) =>
+      run(options, async (context) => (await import('./health.ts')).health(context, urls, options)),
+    );
   program
     .command('man')
     .description('the man page: moorage man | man -l -')

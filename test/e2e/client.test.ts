@@ -7,7 +7,8 @@ import type { TestCell } from '../../src/connect/testing.ts';
 import { startCell } from '../../src/connect/testing.ts';
 import { connect } from '../../src/connect/connect.ts';
 import type { CliResult } from '../support/cli.ts';
-import { ended, PROJECT_ROOT } from '../support/cli.ts';
+import { ended, PROJECT_ROOT, runCli } from '../support/cli.ts';
+import { freePort } from '../support/free-port.ts';
 
 describe('issue 28: what other programs import', () => {
   let cell: TestCell;
@@ -70,6 +71,18 @@ describe('issue 28: what other programs import', () => {
     await expect(connect({ token: 'x', cwd: cell.folder })).rejects.toThrow('known authority');
     await expect(connect({ address: 'http://[', cwd: cell.folder })).rejects.toThrow('is no address');
     await expect(connect({ context: 'nowhere', env: { HOME: cell.folder } })).rejects.toThrow('no context');
+  });
+
+  it('moorage health: who is ready, and who does not answer', async () => {
+    const ask = (...args: readonly string[]) => runCli(['health', ...args], { cwd: cell.folder });
+    const ready = await ask();
+    expect(ready, ready.stderr).toMatchObject({ code: 0 });
+    expect(ready.stdout).toMatch(/^https:\/\/127\.0\.0\.1:\d+: \[\+\]store ok/);
+    const [monitor = ''] = cell.client.addresses;
+    const away = `https://127.0.0.1:${String(await freePort())}`;
+    const both = await ask('--live', monitor, away);
+    expect(both).toMatchObject({ code: 4 });
+    expect(both.stdout).toBe(`${monitor}: ok\n${away}: does not answer\n`);
   });
 
   it('moorage/schema is what monitors serve', async () => {

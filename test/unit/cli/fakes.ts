@@ -117,6 +117,7 @@ export function fakeContext(http: FakeHttp, urls: readonly string[], output: Out
     output,
     api: () => Promise.resolve(api),
     monitors: () => Promise.resolve({ monitors: [], authorities: null }),
+    http: () => Promise.resolve({ http, addresses: urls }),
     channels: () => Promise.reject(new Error('this test opens no channel')),
     interrupted: new AbortController().signal,
     wide: false,
