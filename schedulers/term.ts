@@ -17,6 +17,7 @@ import { PrivateCell } from './state/cell.ts';
 import type { Partition, SchedulerWorld, Term } from './state/state.ts';
 import { idsOf, isCurrent, wallMs } from './state/state.ts';
 import { Decider, storedRecords } from './decide/decide.ts';
+import { Growth } from './decide/growth.ts';
 import { DecisionLoop } from './decide/decision-loop.ts';
 import type { SchedulerEvents } from './state/events.ts';
 import { Preemption } from './preemption/preemption.ts';
@@ -178,6 +179,7 @@ export class SchedulerTerm implements Term {
       preempt: (job, group, fills, isGang) => void preemption.begin(job, group, fills, isGang),
       records: storedRecords(this),
       ...{ secrets: this.#secrets, isPaused, isReporting },
+      elasticTarget: options.kind === 'elastic' ? new Growth(this).targetOf : null,
       finish: (job, as) => void this.#jobs.finish(job, as),
     });
     this.#reports = this.#newReports();

@@ -27,7 +27,7 @@ async function listJobs(context: Context, everywhere: boolean): Promise<number> 
     { title: 'TYPE', rank: 4, cell: (job) => (job.oneOff ? 'one-off' : job.type) },
     { title: 'PRIO', rank: 9, cell: (job) => String(job.precedence), align: 'right' },
     { title: 'PHASE', rank: 1, cell: (job) => phaseText(job, terminal.nowMs()) },
-    { title: 'WANTED', rank: 6, cell: (job) => String(job.counts.desired), align: 'right' },
+    { title: 'WANTED', rank: 6, cell: (job) => wantedText(job.counts), align: 'right' },
     { title: 'PLACED', rank: 8, cell: (job) => String(job.counts.placed), align: 'right' },
     { title: 'RUNNING', rank: 2, cell: (job) => String(job.counts.running), align: 'right' },
     { title: 'READY', rank: 3, cell: (job) => String(job.counts.ready ?? ''), align: 'right' },
@@ -62,6 +62,11 @@ async function listAllocations(context: Context, written: string): Promise<numbe
     empty: `nothing of "${name.job}" is placed; ask: moorage why ${name.job}`,
   });
   return 0;
+}
+
+/** `3`; of a job that grows into idle capacity `2..10` */
+export function wantedText({ desired, desiredMax }: JobSummary['counts']): string {
+  return desiredMax === undefined ? String(desired) : `${String(desired)}..${String(desiredMax)}`;
 }
 
 /** What starts again and again is not up, whatever its phase is at the moment. */

@@ -13,7 +13,7 @@ import { formatTable } from '../output/table.ts';
 import { ago, duration, exitText, plural } from '../../src/wire/values/words.ts';
 import { withJob } from '../names/find-job.ts';
 import { allocationColumns } from '../output/allocations.ts';
-import { phaseText } from './ps.ts';
+import { phaseText, wantedText } from './ps.ts';
 
 /** Rows of ended allocations that a person can take in; `-o json` has all. */
 const OUTCOMES_SHOWN_MAX = 20;
@@ -55,7 +55,7 @@ function render(context: Context, answer: Shown, written: string): string {
   const kind = summary.oneOff ? 'one-off' : summary.type;
   const lines = [
     `${summary.name}: ${phaseText(summary, nowMs)}  (${kind}, version ${String(summary.version)}, priority ${String(summary.precedence)})`,
-    `  wanted ${String(counts.desired)}, placed ${String(counts.placed)}, running ${String(counts.running)}, ` +
+    `  wanted ${wantedText(counts)}, placed ${String(counts.placed)}, running ${String(counts.running)}, ` +
       `complete ${String(counts.complete)}, failed ${String(counts.failed)}`,
     ...(summary.restarts.count === 0 ? [] : [`  started again ${restartsText(summary.restarts)}`]),
     `  owner ${summary.owner ?? 'none'}, submitted ${ago(nowMs, summary.submittedAtMs)} ago`,

@@ -1,4 +1,5 @@
-import type { Job } from '../../src/core/cell/job.ts';
+import type { Group, Job } from '../../src/core/cell/job.ts';
+import { slotsMaxOf } from '../../src/core/cell/job.ts';
 import type { JobProblem } from '../../src/wire/job-file/job-file.ts';
 import { formatProblem, jobToFile, parseJobText } from '../../src/wire/job-file/job-file.ts';
 import type { Context } from '../command/context.ts';
@@ -27,14 +28,15 @@ export async function validate(context: Context, files: readonly string[]): Prom
 
 function describe(job: Job): string {
   const groups = Object.values(job.groups);
-  const count =
-    job.type === 'system'
-      ? 'one on every matching host'
-      : plural(
-          groups.reduce((n, g) => n + g.count, 0),
-          'allocation',
-        );
+  const count = job.type === 'system' ? 'one on every matching host' : allocationsText(groups);
   return `${job.type} job "${job.name}" is valid: ${plural(groups.length, 'group')}, ${count}`;
+}
+
+function allocationsText(groups: readonly Group[]): string {
+  const least = groups.reduce((sum, { count }) => sum + count, 0);
+  const most = groups.reduce((sum, group) => sum + slotsMaxOf(group), 0);
+  if (most === least) return plural(least, 'allocation');
+  return `${plural(least, 'allocation')}, up to ${String(most)} while there is idle capacity`;
 }
 
 /** @throws CliError when the file holds no valid job; every problem is in the message */

@@ -15,7 +15,7 @@ import type { ArbiterFlags } from './arbiter.ts';
 import type { HollowFlags } from './hollow.ts';
 import type { MonitorFlags } from './monitor.ts';
 import type { SchedulerFlags } from './scheduler.ts';
-import { SCHEDULER_KINDS } from '../../src/core/cell/job.ts';
+import { ELASTIC_POLICIES, SCHEDULER_KINDS } from '../../src/core/cell/job.ts';
 import type { ProgramInput } from '../command/command.ts';
 import { collect, countOrAll, wholeNumber } from '../command/command.ts';
 
@@ -23,6 +23,7 @@ import { collect, countOrAll, wholeNumber } from '../command/command.ts';
 const HOLLOW_MAX = 100_000;
 /** More transactions at once only wait in the store. */
 const IN_FLIGHT_MAX = 64;
+const ELASTIC_FACTOR_MAX = 1_000;
 const SLICE_MAX = 100_000;
 /** All of them lie in the store and in every monitor's memory. */
 const OUTCOMES_KEPT_MAX = 1_000;
@@ -126,6 +127,22 @@ export function addRoleVerbs(program: Command, { run }: ProgramInput): void {
       '--slice <n>',
       'placements decided for one job before the next has its turn',
       wholeNumber(1, SLICE_MAX),
+    )
+    .addOption(
+      new Option(
+        '--elastic-policy <policy>',
+        'with --kind elastic: how far jobs grow into idle capacity (default: global-cap)',
+      ).choices(ELASTIC_POLICIES),
+    )
+    .option(
+      '--elastic-cap <percent>',
+      'of global-cap: growth leaves the cell no fuller than this (default: 60)',
+      wholeNumber(1, 100),
+    )
+    .option(
+      '--elastic-factor <n>',
+      'of relative-job-size: at most so many times the minimum (default: 4)',
+      wholeNumber(1, ELASTIC_FACTOR_MAX),
     )
     .option('--think-job <time>', "for studies: a decision's time for each job")
     .option('--think-task <time>', "for studies: a decision's time for each task")

@@ -3,7 +3,9 @@ import { runScheduler } from '../../schedulers/main.ts';
 import type { SchedulerSettings } from '../../schedulers/policies/options.ts';
 import { SCORE_POLICIES } from '../../schedulers/policies/options.ts';
 import type { Atomicity, ConflictCheck } from '../../src/core/commit/plan.ts';
-import type { SchedulerKind } from '../../src/core/cell/job.ts';
+import type { ElasticPolicy, SchedulerKind } from '../../src/core/cell/job.ts';
+import type { ElasticRule } from '../../src/core/elastic/elastic.ts';
+import { DEFAULT_ELASTIC } from '../../src/core/elastic/elastic.ts';
 import { readDuration } from '../../src/wire/values/units.ts';
 import type { Context } from '../command/context.ts';
 import { usageError } from '../command/exit.ts';
@@ -18,6 +20,9 @@ export interface SchedulerFlags extends RoleFlags {
   readonly atomicity?: Atomicity;
   readonly inFlight?: number;
   readonly slice?: number;
+  readonly elasticPolicy?: ElasticPolicy;
+  readonly elasticCap?: number;
+  readonly elasticFactor?: number;
   readonly thinkJob?: string;
   readonly thinkTask?: string;
   readonly tickets: boolean;
@@ -34,6 +39,7 @@ export function serveScheduler(context: Context, flags: SchedulerFlags): Promise
     kind: flags.kind,
     version: basics.version,
     enforcement: flags.tickets,
+    elastic: elasticRule(flags),
     ...given('score', score(flags.score)),
     ...given('conflictCheck', flags.conflictCheck),
     ...given('atomicity', flags.atomicity),
@@ -48,6 +54,22 @@ export function serveScheduler(context: Context, flags: SchedulerFlags): Promise
   return serveRole(context, basics, {
     start: () => runScheduler({ ...basics, ...settings, warmUp: rehearse }),
   });
+}
+
+/** @throws CliError when the kind grows nothing, so that the flags would say nothing */
+function elasticRule({ kind, elasticPolicy, elasticCap, elasticFactor }: SchedulerFlags): ElasticRule {
+  const rule = {
+    ...DEFAULT_ELASTIC,
+    ...given('policy', elasticPolicy),
+    ...given('capPercent', elasticCap),
+    ...given('factor', elasticFactor),
+  };
+  if (kind !== 'elastic' && (elasticPolicy ?? elasticCap ?? elasticFactor) !== undefined)
+    throw usageError(
+      `a scheduler of kind ${kind} grows no jobs: --elastic-policy, --elastic-cap and --elastic-factor need --kind elastic`,
+      'moorage scheduler --help',
+    );
+  return rule;
 }
 
 function thinkMs({ thinkJob, thinkTask }: SchedulerFlags): SchedulerSettings['thinkMs'] {

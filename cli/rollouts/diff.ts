@@ -1,5 +1,5 @@
 import { canonicalJson } from '../../src/core/json/canonical-json.ts';
-import type { Job } from '../../src/core/cell/job.ts';
+import type { Group, Job } from '../../src/core/cell/job.ts';
 import { isSameWork } from '../../src/core/slots/slot-table.ts';
 import { updatePolicyOf } from '../../src/core/slots/update-policy.ts';
 import { jobToFile } from '../../src/wire/job-file/job-file.ts';
@@ -93,10 +93,16 @@ function effectsOf(before: Job, after: Job): readonly string[] {
     const { parallelism, strategy } = updatePolicyOf(group);
     if (!isSameWork(before, now, group.name))
       lines.push(`group ${group.name}: all are replaced, ${String(parallelism)} at a time, ${strategy}`);
-    if (was.count !== group.count)
-      lines.push(`group ${group.name}: ${String(was.count)} become ${String(group.count)}`);
+    const [had, has] = [countText(was), countText(group)];
+    if (had !== has) lines.push(`group ${group.name}: ${had} become ${has}`);
     return lines;
   });
+}
+
+function countText(group: Group): string {
+  return group.countMax === undefined
+    ? String(group.count)
+    : `${String(group.count)}..${String(group.countMax)}`;
 }
 
 /** `- groups.web.count: 3`, `+ groups.web.count: 5` */

@@ -1,3 +1,4 @@
+import type { Job } from '../../src/core/cell/job.ts';
 import type { JobPlan, PlanAnswer, PlanRequest } from '../../src/wire/plan/plan.ts';
 import { jobToFile } from '../../src/wire/job-file/job-file.ts';
 import type { Context } from '../command/context.ts';
@@ -23,6 +24,7 @@ export async function planFile(context: Context, file: string): Promise<number> 
     textOf([
       ...(before === null ? ['a new job'] : linesOf(changes)),
       ...(own === undefined ? [] : linesOfPlan(own)),
+      ...growthOf(after),
       ...linesOfOthers(others),
       ...remarksOf(answer),
       ...(isNothing(answer) && answer.unanswered.length === 0 ? ['nothing starts or stops'] : []),
@@ -53,6 +55,15 @@ function linesOfOthers(jobs: readonly JobPlan[]): readonly string[] {
     const lines = linesOfPlan(plan);
     return lines.length === 0 ? [] : [`${plan.namespace}/${plan.job}:`, ...lines.map((line) => `  ${line}`)];
   });
+}
+
+/** What is idle changes from moment to moment, so a plan tells of the minimum alone. */
+function growthOf({ groups }: Job): readonly string[] {
+  return Object.values(groups).flatMap(({ name, count, countMax }) =>
+    countMax === undefined
+      ? []
+      : [`group ${name} has ${String(count)}, and grows to ${String(countMax)} while there is idle capacity`],
+  );
 }
 
 /** Submits only if nobody else did meanwhile. */

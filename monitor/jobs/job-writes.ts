@@ -266,6 +266,11 @@ function groupToScale({ name, type, groups }: Job, asked: string | undefined): G
   const names = Object.keys(groups);
   const found = asked === undefined && names.length === 1 ? names[0] : asked;
   const group = found === undefined ? undefined : groups[found];
+  if (group?.countMax !== undefined)
+    throw refuse(409, 'not-counted', `group ${group.name} of ${name} grows and gives back by itself`, {
+      path: 'group',
+      hint: 'submit its file with another min and max',
+    });
   if (group !== undefined) return group;
   const hint = `moorage scale ${name} --group ${names[0] ?? ''} N`;
   const detail = asked === undefined ? `has ${String(names.length)} groups` : `has no group "${asked}"`;

@@ -17,6 +17,7 @@ import type { Allocation, Outcome } from '../../src/core/cell/allocation.ts';
 import { meets } from '../../src/core/host/attributes.ts';
 import { slotName } from '../../src/core/cell/ids.ts';
 import type { Group, JobRecord } from '../../src/core/cell/job.ts';
+import { slotsMaxOf } from '../../src/core/cell/job.ts';
 import type { Restarts } from '../../src/core/slots/restarts.ts';
 import {
   joinRestarts,
@@ -235,6 +236,7 @@ export class JobStatuses {
     for (const report of reports) note({ ...report, cause: causes.get(report.id) });
     return {
       desired: this.#desiredOf(record),
+      ...(mayGrow(record) ? { desiredMax: sumOf(record, slotsMaxOf) } : {}),
       placed: placed.length,
       running: reports.filter((report) => report.state === 'running').length,
       ready: reports.filter(isUp).length,
@@ -245,9 +247,8 @@ export class JobStatuses {
 
   #desiredOf(record: JobRecord): number {
     if (record.desired === 'stop') return 0;
-    const groups = Object.values(record.job.groups);
-    if (record.job.type !== 'system') return groups.reduce((sum, group) => sum + group.count, 0);
-    return groups.reduce((sum, group) => sum + this.#matching(group).length, 0);
+    if (record.job.type !== 'system') return sumOf(record, ({ count }) => count);
+    return sumOf(record, (group) => this.#matching(group).length);
   }
 
   #matching(group: Group): MatchingHost[] {
@@ -263,7 +264,7 @@ export class JobStatuses {
 
   #phaseOf(jobKey: string, record: JobRecord, counts: AllocationCounts): JobPhase {
     // All tasks completed: final, though the hosts still clean up.
-    const wantsEnd = record.job.type === 'batch' && record.desired === 'run';
+    const wantsEnd = record.job.type === 'batch' && record.desired === 'run' && !mayGrow(record);
     if (wantsEnd && counts.desired > 0 && counts.complete >= counts.desired) return 'complete';
     const finished = this.#evaluate(jobKey, record).finished;
     if (finished !== null) return finished;
@@ -312,6 +313,15 @@ const CAUSES_OF_FAILURE: ReadonlySet<string> = new Set([CAUSES.unplaceable, CAUS
 /** What a scheduler stops, for an update, a drain or another job, has not failed, however its tasks end. */
 function isFailure({ state, cause }: SlotEnd): boolean {
   return FAILED.has(state) && (cause === undefined || CAUSES_OF_FAILURE.has(cause));
+}
+
+/** Then some of what completes is not of the minimum, and says nothing about its end. */
+function mayGrow({ job, desired }: JobRecord): boolean {
+  return desired === 'run' && Object.values(job.groups).some(({ countMax }) => countMax !== undefined);
+}
+
+function sumOf({ job }: JobRecord, countOf: (group: Group) => number): number {
+  return Object.values(job.groups).reduce((sum, group) => sum + countOf(group), 0);
 }
 
 function bySlot(a: Allocation, b: Allocation): number {

@@ -111,7 +111,7 @@ function finishedAs(record: JobRecord, standing: Standing): string | null {
   const waits = silent.map(({ detail }) => detail).join('; ');
   if (record.desired === 'stop')
     return `told to stop: ${waits === '' ? `${String(counts.placed)} still on their hosts` : waits}`;
-  if (isUpdating) return null;
+  if (isUpdating || (counts.desiredMax !== undefined && silent.length === 0)) return null;
   const live = counts.running + (record.job.type === 'batch' ? counts.complete : 0);
   if (counts.desired > 0 && live >= counts.desired) {
     if (isLooping(summary.restarts, nowMs)) return 'looping: it ends soon after each start';

@@ -9,14 +9,15 @@
  *    `partition.ts` says where its searches begin, `data-places.ts` where the data of a slot lies.
  * 4. Slots that fit nowhere: `preemption/preemption.ts` may make room for them. Meanwhile `parking.ts` holds the job until
  *    capacity is freed that could fit it. When their `waitMax` ends, `unplaceable.ts` gives them an outcome that says so.
- * 5. `rollouts.ts` records how far an update is.
- * 6. `why.ts` explains to people why slots do not run.
+ * 5. `growth.ts` says how far an elastic group may grow; surplus is placed after everything else, and waits for nothing.
+ * 6. `rollouts.ts` records how far an update is.
+ * 7. `why.ts` explains to people why slots do not run.
  */
 import type { Group } from '../../src/core/cell/job.ts';
 import { pausedBy } from '../../src/core/quota/pauses.ts';
 import { givenUpOutcome } from '../../src/core/slots/given-up.ts';
 import { outcomeOf } from '../../src/core/slots/outcomes.ts';
-import type { Fill, Evaluation } from '../../src/core/slots/job-view.ts';
+import type { Fill, Evaluation, JobView } from '../../src/core/slots/job-view.ts';
 import { evaluate } from '../../src/core/slots/slots.ts';
 import type { Releaser } from '../commit/releaser.ts';
 import { isAllOrNothing, isCommitting } from '../gangs/gangs.ts';
@@ -76,6 +77,8 @@ export interface DeciderParts {
   readonly isPaused: (job: OwnedJob) => boolean;
   /** Does the host report now? */
   readonly isReporting: (host: string) => boolean;
+  /** How many instances an elastic group should have; null: the scheduler is not elastic. */
+  readonly elasticTarget: JobView['elasticTarget'] | null;
   readonly finish: (job: OwnedJob, as: NonNullable<Evaluation['finished']>) => void;
 }
 
@@ -106,11 +109,13 @@ export class Decider {
       this.#parts.finish(job, todo.finished);
       return NOTHING;
     }
-    return this.#place(job, todo.fills, nowMs);
+    const decision = this.#place(job, todo.fills, nowMs);
+    return todo.grows.length === 0 ? decision : this.#grow(job, todo.grows, decision);
   }
 
   todoOf(job: OwnedJob, nowMs: number): Evaluation {
     const { cell, world, pauses } = this.#term;
+    const { elasticTarget } = this.#parts;
     const scope = { namespace: job.namespace, job: job.name };
     const monotonicMs = world.clock.monotonicMs();
     return evaluate({
@@ -132,6 +137,7 @@ export class Decider {
         endedAtMs: pauses.endedAtMs('rollouts', scope),
       },
       isReporting: (host) => this.#parts.isReporting(host),
+      ...(elasticTarget === null || elasticTarget === undefined ? {} : { elasticTarget }),
       nowMs,
     });
   }
@@ -150,12 +156,7 @@ export class Decider {
   }
 
   #place(job: OwnedJob, fills: readonly Fill[], nowMs: number): Decision {
-    const byGroup = new Map<string, Fill[]>();
-    for (const fill of fills) {
-      const list = byGroup.get(fill.group);
-      if (list === undefined) byGroup.set(fill.group, [fill]);
-      else list.push(fill);
-    }
+    const byGroup = byGroupOf(fills);
     const pendingAtMs = this.#term.world.clock.monotonicMs();
     for (const [name, state] of job.groups) state.leave(byGroup.get(name)?.length ?? 0, pendingAtMs);
     const plans: DecidedPlan[] = [];
@@ -193,6 +194,23 @@ export class Decider {
       if (slice.length < ripe.length && entries.length === slice.length) more = true;
     }
     return { placed, more, plans };
+  }
+
+  /** Surplus goes where something is idle, and what finds no place is not missed: it is looked for again after a while. */
+  #grow(job: OwnedJob, grows: readonly Fill[], { placed, more, plans }: Decision): Decision {
+    const made = [...plans];
+    let left = this.#term.options.sliceMax - placed;
+    for (const [name, wanted] of byGroupOf(grows)) {
+      const group = job.record.job.groups[name];
+      if (group === undefined || left <= 0 || this.#mustWait(job, group)) continue;
+      const id = newId(this.#term.world);
+      const slice = this.#parts.placer.bind(job, group, wanted.slice(0, left));
+      const entries = this.#parts.placer.place(job, group, slice, id) ?? [];
+      if (entries.length === 0) continue;
+      made.push({ id, entries, atomicity: 'incremental' });
+      left -= entries.length;
+    }
+    return { placed: this.#term.options.sliceMax - left, more, plans: made };
   }
 
   #mustWait(job: OwnedJob, group: Group): boolean {
@@ -253,6 +271,16 @@ export class Decider {
     }
     if (isNew) this.#term.emit('parked', job, `${group.name}: ${summaryOf(state.explanation)}`);
   }
+}
+
+function byGroupOf(fills: readonly Fill[]): ReadonlyMap<string, readonly Fill[]> {
+  const byGroup = new Map<string, Fill[]>();
+  for (const fill of fills) {
+    const list = byGroup.get(fill.group);
+    if (list === undefined) byGroup.set(fill.group, [fill]);
+    else list.push(fill);
+  }
+  return byGroup;
 }
 
 /** Slots of a system job share their index and differ by host. */

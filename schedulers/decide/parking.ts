@@ -1,5 +1,5 @@
 import type { CellState } from '../../src/core/cell-state/cell-state.ts';
-import { freeOf } from '../../src/core/fit/ledger.ts';
+import { freeWithoutSurplus } from '../../src/core/fit/ledger.ts';
 import type { Ask } from '../../src/core/cell/ask.ts';
 import { askOf } from '../../src/core/cell/ask.ts';
 import { chooseGpus } from '../../src/core/fit/gpu-choice.ts';
@@ -21,7 +21,8 @@ const PARKED_MAX_MS = 30_000;
  * Jobs that fit nowhere, until something changes that could make one fit: a release, a new host, a host's eligibility. What
  * became free since the last wake-up is kept as one vector, at least as large as each of the hosts in every dimension; a
  * job that does not fit into it fits on none of them and sleeps on. As long as the freed hosts are few they are checked as
- * well: in a full cell it is mostly a device that is missing.
+ * well: in a full cell it is mostly a device that is missing. What elastic groups have above their minimum counts as free, since
+ * a job that is woken may take it.
  */
 export class Parking {
   readonly #clock: Clock;
@@ -67,7 +68,7 @@ export class Parking {
     if (this.#jobs.size === 0) return;
     const host = this.#state.hostOf(hostId);
     if (host === undefined) return;
-    this.#free = largest(this.#free ?? NO_RESOURCES, freeOf(host, this.#state.ledgerOf(hostId)));
+    this.#free = largest(this.#free ?? NO_RESOURCES, freeWithoutSurplus(host, this.#state.ledgerOf(hostId)));
     if (this.#hosts !== null && this.#hosts.add(hostId).size > HOSTS_MAX) this.#hosts = null;
     this.#cancel ??= this.#clock.after(WAKE_EVERY_MS, () => this.#wakeFitting());
   }
@@ -127,7 +128,7 @@ export class Parking {
       if (host === undefined) continue;
       const ledger = this.#state.ledgerOf(id);
       const hasDevices = chooseGpus(host.gpuModels, ledger.gpuMilli, gpu, 'fullest') !== null;
-      if (hasDevices && shortOf(resources, freeOf(host, ledger)) === null) return true;
+      if (hasDevices && shortOf(resources, freeWithoutSurplus(host, ledger)) === null) return true;
     }
     return false;
   }

@@ -13,6 +13,7 @@ import type { Group } from '../../src/core/cell/job.ts';
 import type { Placement, PlacementRequest } from '../../src/core/placement/placement-request.ts';
 import { place } from '../../src/core/placement/placement.ts';
 import type { SharedUse } from '../../src/core/cell/claim.ts';
+import { SURPLUS_PRECEDENCE } from '../../src/core/cell/claim.ts';
 import type { Fill } from '../../src/core/slots/job-view.ts';
 import { claimOf } from '../../src/core/quota/ticket.ts';
 import { volumePool } from '../../src/core/quota/volume-claims.ts';
@@ -163,7 +164,7 @@ export class Placer {
     const allocation: Allocation = {
       id: made.id,
       host: placement.host,
-      precedence: job.record.job.precedence,
+      precedence: precedenceOf(job, fill),
       resources: ask.resources,
       gpus: placement.gpus,
       ports: placement.ports,
@@ -239,7 +240,7 @@ export class Placer {
       job: job.name,
       group,
       ask: this.#askOf(group),
-      precedence: job.record.job.precedence,
+      precedence: precedenceOf(job, fill),
       count,
       hostsHeld: held,
       avoidHosts: fill?.avoidHosts ?? [],
@@ -257,6 +258,10 @@ export class Placer {
     if (this.#last?.group !== group) this.#last = { group, ask: askOf(group) };
     return this.#last.ask;
   }
+}
+
+function precedenceOf({ record }: OwnedJob, fill: Fill | undefined): number {
+  return fill?.surplus === true ? SURPLUS_PRECEDENCE : record.job.precedence;
 }
 
 /** Slots that avoid the same hosts are placed together: one search for many. Pinned ones stay together. */

@@ -7,6 +7,7 @@ import type { OwnedJob } from '../state/owned-job.ts';
 import type { Term } from '../state/state.ts';
 import { wallMs } from '../state/state.ts';
 import type { Decider } from './decide.ts';
+import { grownText, minimumText } from './growth.ts';
 import type { Placer } from './placer.ts';
 import { summaryOf } from './unplaceable.ts';
 
@@ -50,6 +51,7 @@ function whyGroup(term: WhyTerm, job: OwnedJob, name: string, todo: Evaluation):
   const isSearched = first !== undefined && first.host === undefined && term.cell.state.size > 0;
   const fitting = isSearched ? term.placer.fits(job, group, fills) : null;
   const parked = stage === 'parked' && isShort ? summaryOf(explained) : detail;
+  const grown = fills.length === 0 ? grownBy(term, job, group) : '';
   const pause = term.pauseOf('eviction', {});
   const kept = pause === null || job.record.job.precedence === 0 ? '' : `; no preemption: ${pause}`;
   return {
@@ -59,7 +61,7 @@ function whyGroup(term: WhyTerm, job: OwnedJob, name: string, todo: Evaluation):
     conflicts: state.conflicts,
     nextTryMs,
     stage,
-    detail: stage === 'parked' && fitting !== null ? shortOf(group, fitting, parked) + kept : parked,
+    detail: stage === 'parked' && fitting !== null ? shortOf(group, fitting, parked) + kept : parked + grown,
     hosts: explained?.hosts ?? [],
     hostsTotal: term.cell.state.size,
     refusals: explained?.refusals ?? [],
@@ -77,6 +79,18 @@ function shortOf({ gang }: Group, { now, pending, whenEmpty, count }: Fits, park
   return now < pending
     ? `${fit}, and a gang starts whole; all ${String(count)} would if nothing else ran`
     : parked;
+}
+
+/** Of a group that may have more than its minimum: how far it is, and by what. */
+function grownBy({ options, world }: WhyTerm, job: OwnedJob, group: Group): string {
+  if (group.countMax === undefined) return '';
+  const wanted = [...job.entries.values()].filter(
+    ({ allocation }) => allocation.group === group.name && allocation.desired === 'run',
+  ).length;
+  if (options.kind !== 'elastic') return `; ${minimumText(group, wanted, options.kind)}`;
+  const { blockedUntilMs, blockedWhy } = job.group(group.name);
+  const blocked = blockedUntilMs > world.clock.monotonicMs() ? `; grows no further: ${blockedWhy}` : '';
+  return `; ${grownText(options.elastic, group, wanted)}${blocked}`;
 }
 
 type Stage = Pick<WhyGroup, 'stage' | 'detail' | 'nextTryMs'>;

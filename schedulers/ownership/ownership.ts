@@ -11,7 +11,8 @@
  * 5. `job-intake.ts` takes up what the store holds of the job, read by `job-loader.ts`, before anything is decided for it.
  *
  * An owner deletes its key when nothing is left to do for a job. Schedulers that see it do so while it lives leave the job
- * alone until its record changes or that scheduler is gone; then another one claims it and checks.
+ * alone until its record changes or that scheduler is gone; then another one claims it and checks. When a record asks for another
+ * kind of scheduler, the owner hands the job over by deleting its key: those of that kind know that it was not finished.
  */
 import type { JobRecord } from '../../src/core/cell/job.ts';
 import { ownerRank, STEP_IN_MS, stepInDelayMs } from '../../src/core/cell/ownership.ts';
@@ -44,6 +45,9 @@ export interface OwnedRecord {
   readonly value: JobRecord;
   readonly modRevision: number;
 }
+
+/** Before a job is handed over that changed meanwhile, or while the store did not answer. */
+const HAND_OVER_RETRY_MS = 1_000;
 
 /** The jobs of this scheduler; see the head of this file. */
 export class Ownership {
@@ -152,6 +156,25 @@ export class Ownership {
     const value = now?.read();
     if (now === undefined) this.#deps.onRecord(key, undefined);
     else if (value != null) this.#deps.onRecord(key, { value, modRevision: now.modRevision });
+    if (value != null) void this.#handOver(key);
+  }
+
+  /** A record that asks for another kind of scheduler: deletes the owner key, so that one of those claims the job as it stands. */
+  async #handOver(key: string): Promise<void> {
+    const { self, clock, log, signal } = this.#deps;
+    const [row, ownerRevision] = [this.#jobs.get(key), this.#owned.get(key)];
+    if (row === undefined || ownerRevision === undefined || signal.aborted) return;
+    if (row.kind === self.kind || row.kind === null) return;
+    try {
+      if (await this.#deleteOwnerKey(key, ownerRevision, row.modRevision)) {
+        if (this.#owned.get(key) === ownerRevision) this.#lose(key);
+        return;
+      }
+    } catch (error) {
+      if (!(error instanceof StoreError)) throw error;
+      log.warn({ job: key, error }, 'cannot hand a job over to another kind of scheduler');
+    }
+    clock.after(HAND_OVER_RETRY_MS, () => void this.#handOver(key));
   }
 
   #forget(key: string): void {
@@ -182,12 +205,17 @@ export class Ownership {
       return;
     }
     const by = before?.value.scheduler;
-    const recordRevision = this.#jobs.get(key)?.modRevision;
-    const isFinished =
-      by !== undefined && by !== this.#deps.self.scheduler && this.#roles.get(by) !== undefined;
-    if (isFinished && recordRevision !== undefined)
-      this.#finished.set(key, { recordRevision, by, ownerRevision: 0 });
+    const row = this.#jobs.get(key);
+    if (row !== undefined && by !== undefined && this.#hasFinished(by, row))
+      this.#finished.set(key, { recordRevision: row.modRevision, by, ownerRevision: 0 });
     this.#consider(key);
+  }
+
+  /** Did the scheduler that deleted its owner key finish the job? Gone or of another kind than the job is, it gave it up. */
+  #hasFinished(by: string, row: JobRow): boolean {
+    const role = this.#roles.get(by);
+    if (role === undefined || by === this.#deps.self.scheduler) return false;
+    return kindOfPolicyText(role.value.policy) === row.kind;
   }
 
   #updatePeers(): void {
@@ -263,6 +291,8 @@ export class Ownership {
     this.#finished.delete(key);
     const isFirst = isBare && row.isNew && value.version === 1;
     this.#deps.onOwned({ value, modRevision: row.modRevision }, ownerRevision, isFirst);
+    // It may have changed while it was claimed.
+    if (row.kind !== this.#deps.self.kind) void this.#handOver(key);
   }
 
   /** The job was deleted while it was claimed: without its record no scheduler would ever delete the key. */

@@ -1,4 +1,5 @@
 import type { Allocation } from '../../src/core/cell/allocation.ts';
+import type { Group } from '../../src/core/cell/job.ts';
 import { slotName } from '../../src/core/cell/ids.ts';
 import type { Eviction } from '../../src/core/commit/plan.ts';
 import type { AllocationReport } from '../../src/core/host/report.ts';
@@ -80,6 +81,8 @@ export class DryRun {
         secrets: parts.secrets,
         isPaused: parts.isPaused,
         isReporting: parts.isReporting,
+        // What is idle changes from moment to moment: a plan tells of the minimum, and leaves what has grown.
+        elasticTarget: real.options.kind === 'elastic' ? (_group: Group, has: number) => has : null,
       },
       preempt: (job, group, fills, isGang) => {
         this.#preemptions.push(preemption.begin(job, group, fills, isGang));

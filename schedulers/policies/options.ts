@@ -1,11 +1,14 @@
 import { ORPHAN_MS } from '../../src/core/slots/given-up.ts';
 import { OUTCOMES_PER_SLOT_MAX } from '../../src/core/slots/outcomes.ts';
+import type { ElasticRule } from '../../src/core/elastic/elastic.ts';
+import { DEFAULT_ELASTIC } from '../../src/core/elastic/elastic.ts';
 import type { SchedulerKind } from '../../src/core/cell/job.ts';
 import { keepGpusWholeFor, LearnedMix } from '../../src/core/scoring/learned-mix.ts';
 import type { PlacementPolicy } from '../../src/core/scoring/policy.ts';
 import { BINPACK, LEVEL, RANDOM_FIT, SERVICE } from '../../src/core/scoring/policy.ts';
 import type { Atomicity, ConflictCheck } from '../../src/core/commit/plan.ts';
 import { batchPolicy } from './batch.ts';
+import { elasticPolicy } from './elastic.ts';
 import type { OwnPolicy } from './own.ts';
 import { ownPlacement } from './own.ts';
 import { servicePolicy } from './service.ts';
@@ -28,6 +31,8 @@ export interface SchedulerSettings {
   readonly score?: string;
   /** A policy of somebody's own, instead of a score policy. */
   readonly policy?: OwnPolicy;
+  /** How far a scheduler of kind `elastic` grows a job; the others ignore it. */
+  readonly elastic?: ElasticRule;
   /** Omega's model of a decision's time, for studies: a decision takes this long before it is committed. */
   readonly thinkMs?: { readonly job: number; readonly task: number };
   /** Ask arbiters for tickets. Off: hosts must not demand them either (S4.19). */
@@ -57,6 +62,7 @@ const POLICIES: Readonly<Record<SchedulerKind, SchedulerPolicy>> = {
   batch: batchPolicy,
   service: servicePolicy,
   system: systemPolicy,
+  elastic: elasticPolicy,
 };
 
 const FIXED_POLICIES: readonly PlacementPolicy[] = [BINPACK, SERVICE, LEVEL, RANDOM_FIT];
@@ -70,6 +76,7 @@ const DEFAULTS = {
   inFlightMax: 8,
   gangMax: null,
   thinkMs: null,
+  elastic: DEFAULT_ELASTIC,
   enforcement: true,
   sessionTtlMs: 10_000,
   orphanMs: ORPHAN_MS,

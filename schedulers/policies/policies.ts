@@ -1,6 +1,6 @@
 /**
- * The kinds of scheduler, and what one is started with. A new kind: one more policy file like `batch.ts`, `service.ts` and
- * `system.ts`, its line in `POLICIES` of `options.ts`, and its name, which has no dash, in `SCHEDULER_KINDS` of
+ * The kinds of scheduler, and what one is started with. A new kind: one more policy file like `batch.ts`, `service.ts`, `system.ts` and
+ * `elastic.ts`, its line in `POLICIES` of `options.ts`, and its name, which has no dash, in `SCHEDULER_KINDS` of
  * `src/core/cell/job.ts`, from which jobs, CLI and role records take it. A job's `scheduler: auto` means the kind of its own
  * type (`JOB_TYPES`), so the new kind gets those jobs that name it. The loop (`decide/`) is the same for all kinds,
  * and what a slot wants goes by the job's type, not by the scheduler's kind.

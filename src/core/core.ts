@@ -10,6 +10,7 @@
  * - `scoring/`: how good a fitting host is
  * - `cell-state/`: a scheduler's private copy of the cell, and its search tables
  * - `placement/`: which host a task gets, and why hosts refuse it
+ * - `elastic/`: how far a job grows into idle capacity
  * - `preemption/`: on which host a task may take the place of others, and of which
  * - `commit/`: how a plan becomes transactions, and what is left of one that was refused
  * - `detector/`: who is at fault when much fails at once

@@ -14,7 +14,7 @@ import { PrivateCopy } from '../model/private-copy.ts';
 import type { ModelWorld } from '../model/model.ts';
 import type { ElasticJob } from './mapreduce-job.ts';
 import type { ElasticMeter } from './meter.ts';
-import { mostOf, targetOf, viewOf } from './policy.ts';
+import { mostOf, targetWithin, viewOf } from './policy.ts';
 import { RunningJob } from './running.ts';
 import type { ElasticSpec } from './spec.ts';
 
@@ -101,10 +101,7 @@ export class ElasticScheduler {
   /** Workers that it should get now: up to its target, and no more than the idle resources of the whole cell could hold. */
   #wantedFor({ job, phase, workers }: RunningJob): number {
     const view = viewOf(this.#copy, this.#world.cell);
-    const missing = targetOf(this.#spec.policy, job, phase, workers.length, view) - workers.length;
-    const byCpu = (view.cpuMilliTotal - view.cpuMilliUsed) / job.worker.cpuMilli;
-    const byMemory = (view.memoryMibTotal - view.memoryMibUsed) / job.worker.memoryMib;
-    return Math.max(0, Math.min(missing, Math.floor(Math.min(byCpu, byMemory))));
+    return Math.max(0, targetWithin(this.#spec.policy, job, phase, workers.length, view) - workers.length);
   }
 
   #decided(running: RunningJob, wanted: number, begunSeconds: number): void {

@@ -17,6 +17,7 @@
  */
 import { CellIndex } from './cell-index.ts';
 import type { Claim } from '../cell/claim.ts';
+import { SURPLUS_PRECEDENCE } from '../cell/claim.ts';
 import type { Host } from '../host/host.ts';
 import { allocatable } from '../host/host.ts';
 import type { HostSlot, KnownHost } from './host-slot.ts';
@@ -44,6 +45,8 @@ export class CellState {
   readonly pools: PoolBook;
   readonly #slots = new Map<string, HostSlot>();
   #inFlight = 0;
+  /** Hosts whose ledgers hold surplus of elastic groups. */
+  #withSurplus = 0;
   /** Hosts whose newest ledger is not read yet. */
   readonly #unread = new Set<HostSlot>();
   readonly #readLedger: (id: string) => void;
@@ -65,6 +68,11 @@ export class CellState {
   /** How many claims are assumed. */
   get inFlight(): number {
     return this.#inFlight;
+  }
+
+  /** Has any host surplus of elastic groups, as far as ledgers were read? */
+  get hasSurplus(): boolean {
+    return this.#withSurplus > 0;
   }
 
   /** The largest allocatable amounts of any host seen so far. */
@@ -117,6 +125,7 @@ export class CellState {
     if (revision < slot.revision) return;
     if (slot.unread) this.#forgetUnread(slot);
     noteFreed(slot, slot.ledger.ports, ledger.ports);
+    this.#withSurplus += Number(holdsSurplus(ledger)) - Number(holdsSurplus(slot.ledger));
     slot.ledger = ledger;
     slot.revision = revision;
     this.index.refill(slot);
@@ -230,6 +239,10 @@ export class CellState {
     }
     return slot;
   }
+}
+
+function holdsSurplus({ bands }: Ledger): boolean {
+  return bands[0]?.precedence === SURPLUS_PRECEDENCE;
 }
 
 function placeIn(claims: readonly Claim[], id: string): number {

@@ -24,14 +24,25 @@ export interface Job {
 export const JOB_TYPES = ['service', 'batch', 'system'] as const;
 export type JobType = (typeof JOB_TYPES)[number];
 
-export const SCHEDULER_KINDS = ['service', 'batch', 'system'] as const;
+export const SCHEDULER_KINDS = ['service', 'batch', 'system', 'elastic'] as const;
 export type SchedulerKind = (typeof SCHEDULER_KINDS)[number];
+
+/**
+ * How far a scheduler of kind `elastic` gives idle resources to a job:
+ * - `max-parallelism`: as long as another instance is of use
+ * - `global-cap`: the same, but growth never brings the use of the cell above a share of it
+ * - `relative-job-size`: up to a multiple of the minimum
+ */
+export const ELASTIC_POLICIES = ['max-parallelism', 'global-cap', 'relative-job-size'] as const;
+export type ElasticPolicy = (typeof ELASTIC_POLICIES)[number];
 
 /** Tasks that share one allocation: placed together on one host, `count` times. */
 export interface Group {
   readonly name: string;
-  /** How many allocations; ignored by `system` jobs, which have one per matching host. */
+  /** How many allocations; ignored by `system` jobs, which have one per matching host. Of an elastic group: the minimum. */
   readonly count: number;
+  /** Of a batch group that grows into idle capacity: how many at most. Absent: `count`, no more and no fewer. */
+  readonly countMax?: number;
   /** How many of them may run at once; null: all. */
   readonly parallelism: number | null;
   /** All of `count` become effective in one revision, or none. */
@@ -299,6 +310,11 @@ export interface RolloutWish {
   readonly promoted?: true;
   /** When the last of these was said: the time without progress counts from there. */
   readonly atMs: number;
+}
+
+/** How many slots the group may ever have at once, but for those of an update. */
+export function slotsMaxOf({ count, countMax = count }: Pick<Group, 'count' | 'countMax'>): number {
+  return Math.max(count, countMax);
 }
 
 export function schedulerKindOf(job: Job): SchedulerKind {

@@ -1,4 +1,5 @@
 import type { Claim } from '../cell/claim.ts';
+import { SURPLUS_PRECEDENCE } from '../cell/claim.ts';
 import type { EligibilityState, Host } from '../host/host.ts';
 import { allocatable } from '../host/host.ts';
 import type { Resources } from '../cell/resources.ts';
@@ -67,6 +68,13 @@ export function usedOf(ledger: Ledger): Resources {
 
 export function freeOf(host: Host, ledger: Ledger): Resources {
   return subtractResources(allocatable(host), usedOf(ledger));
+}
+
+/** What would be free if no elastic group had more than its minimum there: for everybody else, surplus is free. */
+export function freeWithoutSurplus(host: Host, ledger: Ledger): Resources {
+  const surplus = ledger.bands[0];
+  const free = freeOf(host, ledger);
+  return surplus?.precedence === SURPLUS_PRECEDENCE ? addResources(free, surplus) : free;
 }
 
 /** The ledger with the claim added, whether it fits or not. */

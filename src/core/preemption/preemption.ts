@@ -9,6 +9,7 @@
  * ports until its release, so only free ones are given. That nothing can be preempted is not remembered: any change of a
  * ledger, a pool or the group would end that knowledge. `docs/decisions/eviction-and-preemption.md`
  */
+import { SURPLUS_PRECEDENCE } from '../cell/claim.ts';
 import { preemptionCost, shareShort } from '../cell-state/band-table.ts';
 import { ROW, TAKES } from '../cell-state/capacity-tree.ts';
 import type { CellState } from '../cell-state/cell-state.ts';
@@ -51,10 +52,38 @@ const RARE = 8;
 /**
  * Hosts that fit one allocation of the request without some claims of lower precedence.
  *
- * @returns at most `most` ids: by the victims' highest precedence, then by the part of the host to free. Which devices and
+ * @returns at most `most` ids: by the victims' highest precedence, then by the part of the host to free; only those where surplus
+ *   of elastic groups is enough, if there are any. Which devices and
  *   scalars the victims hold is not known here: `chooseVictims` decides.
  */
 export function preemptionHosts(
+  state: CellState,
+  request: PlacementRequest,
+  chance: Chance,
+  limit: PreemptionRules & { readonly most: number },
+): string[] {
+  const surplusOnly = surplusRequest(state, request);
+  const enough = surplusOnly === null ? [] : namedBy(state, surplusOnly, chance, limit);
+  return enough.length > 0 ? enough : namedBy(state, request, chance, limit);
+}
+
+/**
+ * The same for surplus of elastic groups alone: what it makes room for preempts nobody else, wherever in the cell it is. Ledgers do
+ * not say who holds a device, so requests for devices compare surplus with all else.
+ * @returns null: there is none, or it may not be all that goes
+ */
+function surplusRequest(state: CellState, request: PlacementRequest): PlacementRequest | null {
+  const precedence = SURPLUS_PRECEDENCE + 1;
+  state.readAll();
+  const isSplit = state.hasSurplus && request.precedence > precedence && needsNoDevice(request.ask);
+  return isSplit ? { ...request, precedence } : null;
+}
+
+function needsNoDevice({ gpu }: PlacementRequest['ask']): boolean {
+  return gpu === null || gpu.count === 0;
+}
+
+function namedBy(
   state: CellState,
   request: PlacementRequest,
   chance: Chance,

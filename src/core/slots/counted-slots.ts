@@ -1,10 +1,13 @@
 import type { Group } from '../cell/job.ts';
+import { SURPLUS_PRECEDENCE } from '../cell/claim.ts';
+import { slotsMaxOf } from '../cell/job.ts';
 import { settleDuplicates } from './duplicates.ts';
 import type { Slot } from './slot-table.ts';
 import { nextOf, sameWorkAs, slotTable, vacantInMs } from './slot-table.ts';
 import { misplacedOf } from './misplaced.ts';
 import type { Gate } from './rollout.ts';
 import { gateOf, holdOf, holdOfVacant, isUp, isWatched, surgeIn, unprovenMs } from './rollout.ts';
+import { evaluateSurplus } from './surplus-slots.ts';
 import { updatePolicyOf } from './update-policy.ts';
 import type { Fill, JobView, LiveAllocation, Stop, EvaluationDraft } from './job-view.ts';
 import { CAUSES, earlier, isOfBrokenGang } from './job-view.ts';
@@ -21,7 +24,7 @@ export function evaluateCounted(view: JobView, group: Group, draft: EvaluationDr
   if (group.gang) breakUp(group, table, draft);
   const displaced = displacedIn(view, group, table, { sameWork, runsForEver }, draft);
   const size = group.count + (runsForEver ? surgeIn(view, group, table, displaced) : 0);
-  scaleDown(table, size, draft);
+  scaleDown(table, view.elasticTarget === undefined ? size : Math.max(size, slotsMaxOf(group)), draft);
   const ofBefore = renewSurge(view, group, table, { size, sameWork }, draft);
   const holds: Hold[] = [];
   const vacant: { index: number; slot: Slot | undefined }[] = [];
@@ -58,6 +61,7 @@ export function evaluateCounted(view: JobView, group: Group, draft: EvaluationDr
   const fills = group.gang ? together(wanted, leaving) : dueFirst(wanted, view.nowMs).slice(0, room);
   for (const fill of fills) offer(view, group, fill, draft);
   replaceDisplaced(view, group, displaced, { holds, runsForEver, sameWork, table }, draft);
+  if (!runsForEver) evaluateSurplus(view, group, table, { sameWork, isFilled: wanted.length === 0 }, draft);
 }
 
 /**
@@ -175,7 +179,7 @@ export function displacedIn(
   const isSystem = view.record.job.type === 'system';
   const misplaced = isSystem ? NONE : misplacedOf(view, group);
   for (const [index, slot] of [...table].sort((a, b) => a[0] - b[0])) {
-    if (!isSystem && index >= group.count) continue;
+    if (!isSystem && index >= slotsMaxOf(group)) continue;
     for (const live of slot.live) {
       const why = displacedBy(view, group, live, { ...state, misplaced }, draft);
       if (why !== null) displaced.set(live.allocation.id, { ...why, live });
@@ -304,6 +308,9 @@ function displacedBy(
   if (!state.sameWork(allocation.jobVersion)) {
     return { stop: { allocation, mode: 'stop', cause: causeOf(view) }, atOnce: false, byVersion: true };
   }
+  // It became part of the minimum: as surplus, anybody could take its place.
+  if (allocation.precedence === SURPLUS_PRECEDENCE && allocation.index < group.count)
+    return { stop: { allocation, mode: 'stop', cause: causeOf(view) }, atOnce: false, byVersion: true };
   if (state.misplaced.has(allocation.id))
     return { stop: { allocation, mode: 'stop', cause: CAUSES.notMatching }, atOnce: false, byVersion: false };
   if (condition.state !== 'draining') return null;

@@ -1,5 +1,5 @@
 import type { Group, ReturnPolicy } from '../cell/job.ts';
-import { DEFAULT_ON_RETURN } from '../cell/job.ts';
+import { DEFAULT_ON_RETURN, slotsMaxOf } from '../cell/job.ts';
 import type { EvaluationDraft, JobView, LiveAllocation } from './job-view.ts';
 import { CAUSES, earlier } from './job-view.ts';
 import type { Slot } from './slot-table.ts';
@@ -25,7 +25,7 @@ export function settleDuplicates(
   draft: EvaluationDraft,
 ): void {
   for (const [index, slot] of table) {
-    if (index >= group.count) continue;
+    if (index >= slotsMaxOf(group)) continue;
     if (keepsReturned(group)) setAside(view, slot, sameWork);
     const wanted = slot.live.filter(
       ({ allocation }) => allocation.desired === 'run' && !isLost(view, allocation.host),

@@ -26,6 +26,11 @@ export interface JobView {
   readonly isReporting?: (host: string) => boolean;
   /** What operators have paused of updates; absent: nothing. */
   readonly rolloutPause?: RolloutPause;
+  /**
+   * How many instances an elastic group should have, of `has` that it has. Absent: its scheduler is not elastic, and runs the
+   * minimum.
+   */
+  readonly elasticTarget?: (group: Group, has: number) => number;
   readonly nowMs: number;
 }
 
@@ -73,6 +78,8 @@ export interface Fill {
   readonly sinceMs: number;
   /** The only possible host: of a `system` job, or of a slot that no drain moves. */
   readonly host?: string;
+  /** Above the minimum of an elastic group: it takes what is idle, and waits for nothing. */
+  readonly surplus?: true;
 }
 
 export interface Stop {
@@ -83,6 +90,8 @@ export interface Stop {
 
 export interface Evaluation {
   readonly fills: readonly Fill[];
+  /** Surplus that elastic groups could use now. */
+  readonly grows: readonly Fill[];
   readonly stops: readonly Stop[];
   /** Their hosts have released them. */
   readonly releases: readonly LiveAllocation[];
@@ -134,6 +143,7 @@ export function isOfBrokenGang({ cause }: Pick<Allocation, 'cause'>): boolean {
 /** An evaluation that is being built, group by group. */
 export interface EvaluationDraft {
   readonly fills: Fill[];
+  readonly grows: Fill[];
   readonly stops: Stop[];
   readonly unplaceable: Fill[];
   readonly rollouts: Rollout[];

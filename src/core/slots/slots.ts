@@ -7,7 +7,7 @@
  *
  * - `job-view.ts`: what goes in and comes out
  * - `slot-table.ts`: the slots of a group, when one is vacant, and what follows
- * - `counted-slots.ts`: the rules of service and batch groups
+ * - `counted-slots.ts`: the rules of service and batch groups; `surplus-slots.ts`: of what an elastic group has above its minimum
  * - `duplicates.ts`: what a lost host held and was replaced, and which one is kept when it is back
  * - `system-slots.ts`: the rules of system jobs, one allocation a host
  * - `reschedule.ts`: failures, attempts and delays; `restarts.ts`: how often what is there was started again, for people
@@ -31,6 +31,7 @@ export function evaluate(view: JobView): Evaluation {
   );
   const draft: EvaluationDraft = {
     fills: [],
+    grows: [],
     stops: [],
     unplaceable: [],
     rollouts: [],
@@ -49,9 +50,10 @@ export function evaluate(view: JobView): Evaluation {
     }
   }
   const givenUp = giveUp(view, releases, draft);
-  const { fills, stops, unplaceable, rollouts, nextAtMs } = draft;
+  const { fills, grows, stops, unplaceable, rollouts, nextAtMs } = draft;
   return {
     fills,
+    grows,
     stops,
     releases,
     givenUp,

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { GROUP_SECRETS_MAX, SEALED_CHARS_MAX } from '../../core/access/secret.ts';
 import type { Allocation } from '../../core/cell/allocation.ts';
 import { DESIRED_STATES } from '../../core/cell/allocation.ts';
+import { SURPLUS_PRECEDENCE } from '../../core/cell/claim.ts';
 import { isClaimName, VOLUME_ACCESS, VOLUME_ON_LOSS } from '../../core/cell/volume.ts';
 import {
   CHECK_PURPOSES,
@@ -39,7 +40,7 @@ export const epoch = z.strictObject({ incarnation: plainText(bounds.TEXT_BYTES_M
 export const claim = {
   id,
   host: id,
-  precedence: whole.max(bounds.PRECEDENCE_MAX),
+  precedence: z.int().min(SURPLUS_PRECEDENCE).max(bounds.PRECEDENCE_MAX),
   resources,
   gpus: z
     .array(z.strictObject({ device: whole.max(bounds.GPU_COUNT_MAX - 1), milli: z.int().min(1).max(1000) }))

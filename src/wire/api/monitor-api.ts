@@ -115,6 +115,8 @@ export type JobPhase = (typeof JOB_PHASES)[number];
 export interface AllocationCounts {
   /** What the job wants; for `system` jobs the number of hosts that match. */
   readonly desired: number;
+  /** What it may grow to; absent: it does not. */
+  readonly desiredMax?: number;
   readonly placed: number;
   readonly running: number;
   /** Running, and pass their health checks where they have some; absent from older monitors. */

@@ -31,20 +31,31 @@ import {
   DEFAULT_WEIGHT,
 } from './defaults.ts';
 import type { GroupFile, LongFile, ShortFile, TaskFile } from './job-schema.ts';
+import { rangeOf } from './job-schema.ts';
 
 /** Fills in every default: from the checked file to the canonical job. */
 export function buildJob(file: LongFile): Job {
   const { type = DEFAULT_TYPE, namespace = DEFAULT_NAMESPACE } = file;
+  const groups = mapValues(file.groups, (group, name) => buildGroup(name, group, { type, namespace }));
   return {
     namespace,
     name: file.name,
     type,
     precedence: file.priority ?? DEFAULT_PRECEDENCE,
-    scheduler: file.scheduler ?? 'auto',
+    scheduler: schedulerOf(file, groups),
     labels: file.labels ?? {},
-    groups: mapValues(file.groups, (group, name) => buildGroup(name, group, { type, namespace })),
+    groups,
     oneOff: file.oneOff ?? false,
   };
+}
+
+/** Unless another kind is named, what may grow goes to the kind that grows it; any other kind runs the minimum. */
+function schedulerOf(
+  { scheduler = 'auto' }: LongFile,
+  groups: Readonly<Record<string, Group>>,
+): Job['scheduler'] {
+  const mayGrow = Object.values(groups).some(({ countMax }) => countMax !== undefined);
+  return scheduler === 'auto' && mayGrow ? 'elastic' : scheduler;
 }
 
 /** The short form written out: group and task take the job's name. */
@@ -83,9 +94,11 @@ function buildGroup(
   const reschedule = DEFAULT_RESCHEDULE[type];
   const { attempts, onReturn } = file.reschedule ?? {};
   const delayMs = file.reschedule?.delay ?? reschedule.delayMs;
+  const { min, max } = rangeOf(file);
   return {
     name,
-    count: file.count ?? 1,
+    count: min,
+    ...(max === min ? {} : { countMax: max }),
     parallelism: file.parallelism ?? null,
     gang: file.gang ?? false,
     ports: file.ports ?? {},

@@ -78,9 +78,27 @@ const port = z
   })
   .meta({ description: 'A fixed port, or auto for any free one.', examples: ['auto', 8080] });
 
+const countRange = z.strictObject({
+  min: whole(1, bounds.COUNT_MAX).meta({
+    description: 'So many have the job’s priority, and are placed first.',
+    examples: [2],
+  }),
+  max: whole(1, bounds.COUNT_MAX).meta({
+    description: 'Up to so many, for as long as nobody else needs the room.',
+    examples: [10],
+  }),
+});
+
 /** The fields of a group without its tasks; in the short form they stand beside the job's. */
 export const groupFields = {
-  count: optional(whole(1, bounds.COUNT_MAX), 'How many allocations. Default 1.', 6),
+  count: optional(
+    z.union([whole(1, bounds.COUNT_MAX), countRange], {
+      error: `expected a whole number from 1 to ${String(bounds.COUNT_MAX)}, or { min: 2, max: 10 }`,
+    }),
+    'How many allocations; of a batch job also from min to max, as there is idle capacity. Default 1.',
+    6,
+    { min: 2, max: 10 },
+  ),
   parallelism: optional(whole(1, bounds.COUNT_MAX), 'How many may run at once. Default all.', 20),
   gang: optional(z.boolean(), 'All of count are placed in one commit, or none.'),
   ports: optional(
@@ -269,6 +287,14 @@ export const longForm = z.strictObject({
 
 /** One task, its group and the job in one map. */
 export const shortForm = z.strictObject({ ...jobFields, ...groupFields, ...taskFields });
+
+/** The least and the most that may run. */
+export function rangeOf({ count = 1 }: Pick<GroupFile, 'count'>): {
+  readonly min: number;
+  readonly max: number;
+} {
+  return typeof count === 'number' ? { min: count, max: count } : count;
+}
 
 export type TaskFile = z.output<typeof task>;
 export type GroupFile = z.output<typeof group>;

@@ -23,7 +23,7 @@ export function jobToFile(job: Job): Record<string, unknown> {
 
 function groupToFile(group: Group, system: boolean): Record<string, unknown> {
   return {
-    ...(system ? {} : { count: group.count }),
+    ...(system ? {} : { count: countToFile(group) }),
     ...(group.parallelism === null ? {} : { parallelism: group.parallelism }),
     ...(group.gang ? { gang: true } : {}),
     ...unlessEmpty(
@@ -73,6 +73,10 @@ function groupToFile(group: Group, system: boolean): Record<string, unknown> {
     ...unlessEmpty('volumes', group.volumes ?? {}),
     ...(group.waitMaxMs === null ? {} : { waitMax: formatDuration(group.waitMaxMs) }),
   };
+}
+
+function countToFile({ count, countMax }: Group): unknown {
+  return countMax === undefined ? count : { min: count, max: countMax };
 }
 
 function updateToFile({ minHealthyMs, update = {} }: Group): Record<string, unknown> {

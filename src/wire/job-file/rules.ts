@@ -6,6 +6,7 @@ import { plainAttribute } from '../../core/host/attributes.ts';
 import { NAME_CHARS_MAX, nameText, readName } from '../../core/names/names.ts';
 import { DEFAULT_RESOURCES, DEFAULT_TYPE } from './defaults.ts';
 import type { GroupFile, LongFile, TaskFile } from './job-schema.ts';
+import { rangeOf } from './job-schema.ts';
 import { GANG_COUNT_MAX } from '../values/bounds.ts';
 import { formatCpu, formatMib } from '../values/units.ts';
 
@@ -23,6 +24,7 @@ export function checkRules(file: LongFile): RuleFault[] {
     const at = ['groups', name];
     if (type === 'system') faults.push(...checkSystem(at, group));
     faults.push(...checkSpread(at, group), ...checkNames(at, group, { file, name }));
+    faults.push(...checkRange(at, group, type));
     faults.push(...checkCounts(at, group), ...checkPorts(at, group), ...checkTasks(at, group));
     faults.push(...checkSecrets(at, group), ...checkVolumes(at, group, type));
     faults.push(...checkEndpoints(at, group, file.namespace ?? DEFAULT_NAMESPACE));
@@ -48,10 +50,11 @@ function checkSystem(at: readonly string[], group: GroupFile): RuleFault[] {
 
 function checkUpdate(
   at: readonly string[],
-  { update, count = 1, gang }: GroupFile,
+  { update, gang, ...group }: GroupFile,
   type: JobType,
 ): RuleFault[] {
   if (update === undefined) return [];
+  const count = rangeOf(group).min;
   const fault = (key: keyof typeof update, text: string): RuleFault[] =>
     update[key] === undefined ? [] : [{ path: [...at, 'update', key], text }];
   const beside = (text: string): RuleFault[] => [
@@ -127,7 +130,31 @@ function checkSpread(at: readonly string[], { spread = [] }: GroupFile): RuleFau
   );
 }
 
+/** What may grow may also lose what has grown: only for work that a number of like workers share. */
+function checkRange(at: readonly string[], group: GroupFile, type: JobType): RuleFault[] {
+  if (typeof group.count !== 'object') return [];
+  const { min, max } = group.count;
+  const faults: RuleFault[] = [];
+  const fault = (path: readonly string[], text: string): void =>
+    void faults.push({ path: [...at, ...path], text });
+  if (min > max) fault(['count', 'min'], `more than max, which is ${String(max)}`);
+  if (type === 'service')
+    fault(
+      ['count'],
+      'a service does not grow into idle capacity, since what is taken back would be missed: write a number, or type: batch',
+    );
+  if (group.gang === true)
+    fault(['gang'], 'a gang starts whole; remove this field, or write count as a number');
+  if (group.parallelism !== undefined)
+    fault(
+      ['parallelism'],
+      'min and max say how many run at once; remove this field, or write count as a number',
+    );
+  return faults;
+}
+
 function checkCounts(at: readonly string[], group: GroupFile): RuleFault[] {
+  if (typeof group.count === 'object') return [];
   const count = group.count ?? 1;
   const faults: RuleFault[] = [];
   if (group.gang === true && count > GANG_COUNT_MAX)
@@ -263,7 +290,8 @@ function checkEndpoints(at: readonly string[], { tasks }: GroupFile, namespace: 
 
 /** Data stays where it is; whatever would move its job without it, or start it beside it, contradicts. */
 function checkVolumes(at: readonly string[], group: GroupFile, type: JobType): RuleFault[] {
-  const { volumes = {}, count = 1, tasks, reschedule, update } = group;
+  const { volumes = {}, tasks, reschedule, update } = group;
+  const count = rangeOf(group).max;
   const faults: RuleFault[] = [];
   const fault = (path: readonly string[], text: string): void =>
     void faults.push({ path: [...at, ...path], text });

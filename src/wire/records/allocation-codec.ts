@@ -1,5 +1,6 @@
 import type { Allocation } from '../../core/cell/allocation.ts';
 import { DESIRED_STATES } from '../../core/cell/allocation.ts';
+import { SURPLUS_PRECEDENCE } from '../../core/cell/claim.ts';
 import type { Epoch } from '../../core/cell/epoch.ts';
 import type { PendingPreemption } from '../../core/cell/intent.ts';
 import type { GpuShare, Resources } from '../../core/cell/resources.ts';
@@ -131,7 +132,7 @@ function decodeAllocation(text: string): Allocation {
   const fields = parseFields(KIND, text);
   const text_ = (name: string): string => asText(KIND, name, fields[name]);
   const count = (name: string): number => asCount(KIND, name, fields[name]);
-  const precedence = count('precedence');
+  const precedence = fields['precedence'] === SURPLUS_PRECEDENCE ? SURPLUS_PRECEDENCE : count('precedence');
   if (precedence > PRECEDENCE_MAX) throw wrong(KIND, 'precedence', 'at most 100', precedence);
   const allocation: Allocation = {
     id: text_('id'),

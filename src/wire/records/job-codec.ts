@@ -91,6 +91,7 @@ const task = z.looseObject({
 const group = z.looseObject({
   name: z.string(),
   count: whole,
+  countMax: z.exactOptional(whole),
   parallelism: whole.nullable(),
   gang: z.boolean(),
   ports: counts,

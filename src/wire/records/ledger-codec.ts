@@ -1,3 +1,4 @@
+import { SURPLUS_PRECEDENCE } from '../../core/cell/claim.ts';
 import { ELIGIBILITY } from '../../core/host/host.ts';
 import type { Band, Ledger } from '../../core/fit/ledger.ts';
 import { bandOf } from '../../core/fit/ledger.ts';
@@ -19,7 +20,8 @@ import {
 } from '../codec/record-fields.ts';
 
 const KIND = 'ledger';
-const PRECEDENCE = /^(?:0|[1-9][0-9]?|100)$/;
+const PRECEDENCE = /^(?:-1|0|[1-9][0-9]?|100)$/;
+const SURPLUS = String(SURPLUS_PRECEDENCE);
 const PORT_MAX = 65_535;
 const KNOWN = new Set(['v', 'state', 'counter', 'bands', 'gpuMilli', 'ports']);
 /** Of a ledger in memory, which has no `v`. */
@@ -66,14 +68,16 @@ function decodeLedger(text: string): Ledger {
   return rest === null ? ledger : { ...rest, ...ledger };
 }
 
-/** Names that are numbers come in ascending order, whatever the order of the text. */
+/** Names that are whole numbers come first and in ascending order, whatever the order of the text; that of surplus comes after them. */
 function readBands(fields: Fields): readonly Band[] {
   if (fields['bands'] === undefined) return NO_BANDS;
   const written = asObject(KIND, 'bands', fields['bands']);
-  return Object.keys(written).map((precedence) => {
-    if (!PRECEDENCE.test(precedence)) throw wrong(KIND, 'bands', 'precedences from 0 to 100', precedence);
+  const bands = Object.keys(written).map((precedence) => {
+    if (!PRECEDENCE.test(precedence))
+      throw wrong(KIND, 'bands', 'precedences from 0 to 100, or -1', precedence);
     return bandOf(Number(precedence), readAmounts(KIND, `bands.${precedence}`, written[precedence]));
   });
+  return SURPLUS in written ? bands.sort((a, b) => a.precedence - b.precedence) : bands;
 }
 
 function readNumbers(fields: Fields, name: string, max: number): readonly number[] {

@@ -46,6 +46,7 @@ export const jobSummary: z.ZodType<JobSummary> = z.object({
   ...{ desired: z.enum(['run', 'stop']), owner: text.nullable(), submittedAtMs: whole, oneOff: z.boolean() },
   ...{ deleted: maybe(yes), phase: z.enum(JOB_PHASES), endedAtMs: maybe(whole), restarts },
   counts: z.object({
+    desiredMax: maybe(whole.meta({ description: 'of an elastic job: what it may grow to' })),
     ...{ desired: whole, placed: whole, running: whole, ready: maybe(whole), complete: whole, failed: whole },
   }),
 });

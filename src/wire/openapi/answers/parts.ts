@@ -38,7 +38,7 @@ export const restarts: z.ZodType<Restarts> = z.object({
 });
 
 const claim = {
-  ...{ id: text, host: text, precedence: whole, resources, gpus, ports: counts, shared: maybe(counts) },
+  ...{ id: text, host: text, precedence: z.int(), resources, gpus, ports: counts, shared: maybe(counts) },
   volumes: maybe(
     z.array(
       z.object({

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { CellState } from '../../../../src/core/cell-state/cell-state.ts';
 import { ROW } from '../../../../src/core/cell-state/capacity-tree.ts';
 import type { Claim } from '../../../../src/core/cell/claim.ts';
+import { SURPLUS_PRECEDENCE } from '../../../../src/core/cell/claim.ts';
 import { costByLedger, preemptionHosts } from '../../../../src/core/preemption/preemption.ts';
 import { EMPTY_LEDGER, withClaim } from '../../../../src/core/fit/ledger.ts';
 import type { PlacementRequest } from '../../../../src/core/placement/placement-request.ts';
@@ -58,6 +59,34 @@ describe('finding hosts to evict on', () => {
           // Devices are not told apart by precedence in a ledger.
           else if (request.ask.gpu === null) expect(named.has(host.id)).toBe(false);
         }
+      }),
+    );
+  });
+
+  it('S3.10 names only hosts where surplus of elastic groups is enough, if there are any, however many others there are', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 20, max: 60 }), fc.nat(), fc.integer(), (count, drawn, seed) => {
+        const ids = Array.from({ length: count }, (_, n) => `h${String(n)}`);
+        const state = makeCell(ids.map(makeFullHost));
+        const grown = ids[drawn % count] ?? '';
+        for (const id of ids) {
+          const low = makeClaim('low', id, { precedence: 0, resources: amounts(3_000, 64) });
+          const surplus = { precedence: SURPLUS_PRECEDENCE, resources: amounts(1_000, 64) };
+          const claims = id === grown ? [low, makeClaim('surplus', id, surplus)] : [low];
+          state.setLedger(id, claims.reduce(withClaim, EMPTY_LEDGER), 1);
+        }
+        const named = (cpuMilli: number) =>
+          preemptionHosts(
+            state,
+            makeRequest({ precedence: 50, resources: amounts(cpuMilli, 64) }),
+            chanceOf(seed),
+            NO_HOSTS,
+          );
+        // A thousand is free on each other host, and nothing on this one without its surplus.
+        expect(named(1_000)).toContain(grown);
+        expect(named(1_000)).toHaveLength(1);
+        // More than the surplus: whatever has enough below.
+        expect(named(3_500).length).toBeGreaterThan(1);
       }),
     );
   });

@@ -190,7 +190,9 @@ describe('what is refused, and where', () => {
     [
       'a fraction',
       LONG.replace('6', '1.5'),
-      ['bad.yaml:4:12: error: groups.web.count: expected a whole number, found 1.5'],
+      [
+        'bad.yaml:4:12: error: groups.web.count: expected a whole number from 1 to 100000, or { min: 2, max: 10 }',
+      ],
     ],
     [
       'an unknown key with a synonym',

@@ -29,7 +29,7 @@ const ledger: fc.Arbitrary<Ledger> = fc.record({
   state: fc.constantFrom(...ELIGIBILITY),
   counter: amount,
   bands: fc
-    .uniqueArray(fc.tuple(fc.integer({ min: 0, max: 100 }), resources), {
+    .uniqueArray(fc.tuple(fc.integer({ min: -1, max: 100 }), resources), {
       maxLength: 4,
       selector: ([precedence]) => precedence,
     })
@@ -44,7 +44,7 @@ const allocation: fc.Arbitrary<Allocation> = fc
     {
       id: label,
       host: label,
-      precedence: fc.integer({ min: 0, max: 100 }),
+      precedence: fc.integer({ min: -1, max: 100 }),
       resources,
       gpus: fc.array(fc.record({ device: fc.nat(8), milli: fc.nat(1000) }), { maxLength: 3 }),
       ports,
