@@ -1,6 +1,7 @@
 import type { JobType } from '../../core/cell/job.ts';
 import { DEFAULT_TYPE } from './defaults.ts';
 import type { GroupFile, LongFile, TaskFile } from './job-schema.ts';
+import { rangeOf } from './job-schema.ts';
 import type { RuleFault } from './rules.ts';
 
 /** Names of variables whose values are no business of who may read the job. */
@@ -21,7 +22,7 @@ export function adviceOn(file: LongFile): RuleFault[] {
 
 function adviceOnService(at: readonly string[], group: GroupFile): RuleFault[] {
   const { ports = {}, reschedule, update, distinct, spread, tasks, volumes } = group;
-  const count = group.count ?? 1;
+  const count = rangeOf(group).max;
   const advice: RuleFault[] = [];
   const say = (key: string, text: string) => advice.push({ path: [...at, key], text });
   if (Object.keys(ports).length > 0 && Object.values(tasks).every(({ checks }) => checks === undefined))
@@ -52,8 +53,8 @@ function adviceOnBatch(at: readonly string[], group: GroupFile, type: JobType): 
   return advice;
 }
 
-function adviceOnPorts(at: readonly string[], { ports = {}, count = 1, distinct }: GroupFile): RuleFault[] {
-  if (count === 1 || distinct !== undefined) return [];
+function adviceOnPorts(at: readonly string[], { ports = {}, distinct, ...group }: GroupFile): RuleFault[] {
+  if (rangeOf(group).max === 1 || distinct !== undefined) return [];
   return Object.entries(ports)
     .filter(([, port]) => typeof port === 'number' && port > 0)
     .map(([label, port]) => ({
