@@ -189,6 +189,7 @@ export class Decider {
       if (entries.length === 0) continue;
       const atomicity = isGang ? 'all-or-nothing' : this.#term.options.atomicity;
       plans.push({ id, entries, atomicity });
+      this.#observeWait(job, slice, nowMs);
       placed += entries.length;
       state.leave(state.pending - entries.length, pendingAtMs);
       if (slice.length < ripe.length && entries.length === slice.length) more = true;
@@ -211,6 +212,13 @@ export class Decider {
       left -= entries.length;
     }
     return { placed: this.#term.options.sliceMax - left, more, plans: made };
+  }
+
+  #observeWait({ record }: OwnedJob, [first]: readonly Fill[], nowMs: number): void {
+    if (first === undefined) return;
+    const waitedMs = Math.max(0, nowMs - Math.max(first.sinceMs, first.notBeforeMs));
+    const labels = { type: record.job.type };
+    this.#term.world.metrics.observe('moorage_scheduler_wait_seconds', waitedMs / 1000, labels);
   }
 
   #mustWait(job: OwnedJob, group: Group): boolean {

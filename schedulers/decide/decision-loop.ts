@@ -100,13 +100,16 @@ export class DecisionLoop {
   }
 
   #decide(job: OwnedJob): Decision {
-    const { clock } = this.#term.world;
+    const { clock, metrics } = this.#term.world;
+    const { stats } = this.#term;
+    const soughtBefore = stats.decisions;
     const startedMs = clock.monotonicMs();
     const decision = this.#parts.decider.decide(job);
     const tookMs = clock.monotonicMs() - startedMs;
     // By time as well: a picky job that searches long and places nothing pays for its search (S3.48).
     this.#queue.charge(job.namespace, Math.max(1, decision.placed, tookMs * PLACEMENTS_PER_MS));
-    this.#term.stats.busyMs += tookMs;
+    stats.busyMs += tookMs;
+    if (stats.decisions > soughtBefore) metrics.observe('moorage_scheduler_decision_seconds', tookMs / 1000);
     return this.#traced(job, decision, tookMs);
   }
 

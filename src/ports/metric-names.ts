@@ -22,6 +22,11 @@ export const METRICS = {
   moorage_scheduler_longest_wait_seconds: gauge(
     'How long the allocations that have waited longest have had no host; 0: none waits.',
   ),
+  moorage_scheduler_wait_seconds: histogram(
+    'From when an allocation could be placed until a host was found: of each group that a decision placed, its first one.',
+    'type',
+  ),
+  moorage_scheduler_decision_seconds: histogram('Deciding on one job, when hosts were sought.'),
   moorage_scheduler_decisions_total: counter('Groups of allocations for which hosts were sought.'),
   moorage_scheduler_claims_total: counter(
     'Claims by how their commit ended: committed, rebased (committed on a host that others had changed), conflicted (refused).',
