@@ -10,20 +10,36 @@ import { readText } from '../command/read-text.ts';
 
 /** Checks job files; no cell is asked. */
 export async function validate(context: Context, files: readonly string[]): Promise<number> {
-  const { terminal } = context;
-  let wrong = 0;
+  const allValid = await eachJobFile(context, files, async ({ file, job }) => {
+    const text = (): string => `${file}: ${describe(job)}\n`;
+    await printAnswer(context, jobToFile(job), { name: job.name, text });
+  });
+  return allValid ? EXIT.ok : EXIT.badSpec;
+}
+
+export interface JobFileText {
+  readonly file: string;
+  readonly text: string;
+  readonly job: Job;
+}
+
+/** Tells of the files that are not valid what is wrong. @param take is given the others, in turn @returns whether all are valid */
+export async function eachJobFile(
+  { terminal }: Context,
+  files: readonly string[],
+  take: (valid: JobFileText) => Promise<void>,
+): Promise<boolean> {
+  let allValid = true;
   for (const file of files) {
-    const reading = parseJobText(await readText(file), file);
-    if (!reading.ok) {
-      wrong += reading.problems.length;
+    const text = await readText(file);
+    const reading = parseJobText(text, file);
+    if (reading.ok) await take({ file, text, job: reading.job });
+    else {
+      allValid = false;
       terminal.err(`${linesOf(reading.problems)}\n`);
-    } else
-      await printAnswer(context, jobToFile(reading.job), {
-        name: reading.job.name,
-        text: () => `${file}: ${describe(reading.job)}\n`,
-      });
+    }
   }
-  return wrong === 0 ? EXIT.ok : EXIT.badSpec;
+  return allValid;
 }
 
 function describe(job: Job): string {
