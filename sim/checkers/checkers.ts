@@ -35,6 +35,7 @@
  * | I63 | `commits/available.ts` |
  * | I69 | `answers/names.ts` |
  * | I70 | `liveness/rollouts.ts` |
+ * | I71 | `commits/surplus.ts` |
  * | S0.1 | `losses/lost-host-moves.ts`, `commits/drained-slots.ts` |
  * | S0.14 | `commits/duplicates.ts` |
  * | distinct | `commits/distinct.ts` |
@@ -54,6 +55,7 @@ import { checkAvailable } from './commits/available.ts';
 import { checkRollouts } from './liveness/rollouts.ts';
 import { checkKillCauses } from './processes/kill-causes.ts';
 import { checkClosed } from './commits/closed-hosts.ts';
+import { checkSurplus } from './commits/surplus.ts';
 import { checkDuplicates } from './commits/duplicates.ts';
 import { checkDrainedSlots } from './commits/drained-slots.ts';
 import { checkDrained } from './liveness/drained.ts';
@@ -188,6 +190,7 @@ function checkRevisions(
     checkClosed(step, state.cell, findings, isNew);
     checkAvailable(step, state.cell, at, { run, disturbed }, findings);
     checkDrainedSlots(step, state.cell, run, findings);
+    checkSurplus(step, run, findings);
     checkDuplicates(step, state.cell, findings);
   }
   return { cell: state.cell, alive: losses.alive };

@@ -3,7 +3,7 @@
  * `sim/mutants` are looked for in them, and one seed in twenty of `npm run sim` is one of them.
  *
  * - `requests.ts`: what clients ask for in most of them
- * - for single themes: `apart.ts` (jobs with `distinct` and `spread`), `drained.ts` (an operator closes and opens hosts), `followed.ts`
+ * - for single themes: `grown.ts` (elastic jobs, and others that take their surplus), `apart.ts` (jobs with `distinct` and `spread`), `drained.ts` (an operator closes and opens hosts), `followed.ts`
  *   (monitors fail while events are followed), `gpus.ts` (jobs that ask for devices),
  *   `named.ts` (services that are followed by name), `rolled.ts` (updates that fail or wait), `read.ts` (monitors and disks fail while output is
  *   read), `rivals.ts` (up to six schedulers, and work that is preempted)
@@ -21,6 +21,7 @@ import { followedFaults } from './followed.ts';
 import { apart } from './apart.ts';
 import { drawnHostActions, lasting } from './drained.ts';
 import { asking, DEVICES } from './gpus.ts';
+import { drawnRule, grown, GROWERS } from './grown.ts';
 import { named } from './named.ts';
 import { rolled } from './rolled.ts';
 import { readFaults } from './read.ts';
@@ -39,6 +40,14 @@ const SLOW: Scenario = { ...SHORT, activeMs: 20_000 };
 const LONG: Scenario = { ...SHORT, jobs: 14, activeMs: 58_000 };
 
 const NAMED: Scenario = { ...SHORT, names: true, activeMs: 20_000, quietMs: 30_000, quietLeastMs: 30_000 };
+/** Growth is looked for every five seconds. */
+const GROWN: Scenario = {
+  ...SHORT,
+  schedulers: GROWERS,
+  activeMs: 24_000,
+  quietMs: 44_000,
+  quietLeastMs: 44_000,
+};
 /** Time for the deadlines of updates. */
 const ROLLED: Scenario = { ...SHORT, activeMs: 24_000, quietMs: 44_000, quietLeastMs: 44_000 };
 
@@ -138,6 +147,12 @@ const RUNS = {
   rolled: (random) => ({
     ...{ scenario: ROLLED, faults: UNSURE },
     requests: rolled(random.split('rolled'), ROLLED.activeMs),
+  }),
+  /** Elastic jobs that fill the cell, and newcomers that take their surplus. */
+  grown: (random) => ({
+    scenario: { ...GROWN, elastic: drawnRule(random.split('rule')) },
+    faults: UNSURE,
+    requests: grown(random.split('grown'), GROWN.activeMs),
   }),
   /** One to six schedulers, and work that preempts. */
   rivals: (random) => {

@@ -1,4 +1,5 @@
 import type { SchedulerKind } from '../../src/core/cell/job.ts';
+import type { ElasticRule } from '../../src/core/elastic/elastic.ts';
 import type { Quota } from '../../src/core/quota/quota.ts';
 import type { SeededRandom } from '../../src/core/random/random.ts';
 import type { SharedResource } from '../../src/core/quota/shared-resource.ts';
@@ -21,6 +22,8 @@ export interface Scenario {
   readonly gpuModels?: readonly string[];
   /** Members of a gang that schedulers take for one transaction; absent: four, or one in the worlds of every third seed. */
   readonly gangMax?: number;
+  /** How far elastic schedulers grow jobs; absent: as by default. */
+  readonly elastic?: ElasticRule;
   /** What an operator allows a namespace from some moment on; absent: there are no quotas. */
   readonly quota?: { readonly atMs: number; readonly limits: Quota };
   /** What an operator does to hosts, each at its time; absent: nothing. */

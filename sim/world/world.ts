@@ -161,6 +161,7 @@ export class World {
         schedulerActor(this.environment, {
           ...{ id, kind, enforcement, sessionTtlMs: SESSION_TTL_MS },
           gangMax: gangMaxOf(scenario, seed),
+          ...(scenario.elastic === undefined ? {} : { elastic: scenario.elastic }),
         }),
       );
     for (const id of numbered('monitor', monitors))

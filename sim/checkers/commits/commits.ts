@@ -5,6 +5,7 @@
  * - `gangs.ts`: a gang stands whole or not at all (I6); `distinct.ts`: no two of a group share what `distinct` names
  * - `closed-hosts.ts`: nothing is placed on a closed host (I62); `available.ts`: nobody is stopped below what an update leaves (I63); `retries.ts`: a claim is refused a bounded number of times (I11)
  * - `drained-slots.ts`: what no drain moves stays on its host (S0.1)
+ * - `surplus.ts`: what an elastic group has above its minimum is below everybody (I71)
  * - `duplicates.ts`: of a pair of duplicates one is left (S0.14)
  * - `host-listings.ts`: what hosts list was committed to them (I13)
  */

@@ -255,4 +255,13 @@ export const IN_SCHEDULERS: readonly Mutant[] = [
     replace: '    job.recording = true;\n',
     breaks: ['I70'],
   },
+  {
+    name: 'surplus-at-full-precedence',
+    theme: 'grown',
+    slip: 'what an elastic group has above its minimum is placed at the precedence of its job, so that it gives way to few',
+    file: 'schedulers/decide/placer.ts',
+    find: '  return fill?.surplus === true ? SURPLUS_PRECEDENCE : record.job.precedence;',
+    replace: '  return fill?.surplus === true && SURPLUS_PRECEDENCE > 0 ? 0 : record.job.precedence;',
+    breaks: ['I71'],
+  },
 ];
