@@ -1,3 +1,4 @@
+import { errorText } from '../../src/core/errors/errors.ts';
 import { readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { bearerOf } from '../../src/adapters/pki/bearer.ts';
@@ -122,7 +123,7 @@ async function listAt(url: string): Promise<string> {
     return (await answer.text()).slice(0, LIST_CHARS_MAX);
   } catch (error) {
     if (error instanceof CliError) throw error;
-    const why = error instanceof Error ? error.message : String(error);
+    const why = errorText(error);
     throw new CliError(
       EXIT.unreachable,
       `${url}: ${why}`,

@@ -11,6 +11,7 @@
  *
  * What runs is left as it is; a host that does not answer is told, and left to the next run.
  */
+import { errorText } from '../../src/core/errors/errors.ts';
 import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -193,7 +194,7 @@ class Bootstrap {
       await act();
     } catch (error) {
       if (error instanceof TaskFailed || error instanceof CliError) throw error;
-      this.#leave(host, error instanceof Error ? error.message : String(error));
+      this.#leave(host, errorText(error));
     }
   }
 

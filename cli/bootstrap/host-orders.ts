@@ -1,3 +1,4 @@
+import { errorText } from '../../src/core/errors/errors.ts';
 import { randomBytes } from 'node:crypto';
 import { nodeClient } from '../../src/adapters/http/node-client.ts';
 import type { Credentials } from '../../src/adapters/pki/credentials.ts';
@@ -140,9 +141,7 @@ export class HostOrders {
           text = (text + decoder.decode(chunk, { stream: true })).slice(-LOG_BYTES_MAX);
         texts.push(...text.split('\n').filter((line) => line.trim() !== ''));
       } catch (error) {
-        texts.push(
-          `(its ${stream} cannot be read: ${error instanceof Error ? error.message : String(error)})`,
-        );
+        texts.push(`(its ${stream} cannot be read: ${errorText(error)})`);
       }
     }
     return texts.slice(-LINES_TOLD).map((line) => `  ${line}`);

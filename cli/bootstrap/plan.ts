@@ -1,3 +1,4 @@
+import { errorText } from '../../src/core/errors/errors.ts';
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { BareToken } from '../../src/core/access/invitation.ts';
 import { makeId } from '../../src/core/cell/ids.ts';
@@ -57,7 +58,7 @@ export async function makePlan(
         return { id: host, url, program, etcd, data };
       } catch (error) {
         if (error instanceof CliError) throw error;
-        const why = error instanceof Error ? error.message : String(error);
+        const why = errorText(error);
         throw new CliError(
           EXIT.unreachable,
           `${host} at ${url}: ${why}`,

@@ -1,3 +1,4 @@
+import { errorText } from '../../src/core/errors/errors.ts';
 import { randomUUID } from 'node:crypto';
 import type { MonitorClient } from '../../src/clients/monitor-client.ts';
 import type { JobRef } from '../../src/clients/monitor-paths.ts';
@@ -69,15 +70,15 @@ export async function startRun(
   try {
     // The first interrupt stops the run and waits for its end; the second exits.
     context.endInOrder();
-    return await new Attached(context, api, answer, inputs).follow();
+    return await new RunFollower(context, api, answer, inputs).follow();
   } catch (error) {
     const hint = `moorage status ${answer.job}   (it may still run)`;
-    throw new CliError(EXIT.ownFault, faultOf(error), hint, error);
+    throw new CliError(EXIT.ownFault, errorText(error), hint, error);
   }
 }
 
 /** Follows one run: relays both streams, waits for the end, explains why it waits. */
-class Attached {
+class RunFollower {
   readonly #context: Context;
   readonly #api: MonitorClient;
   readonly #name: JobRef;
@@ -99,7 +100,7 @@ class Attached {
     interrupted.addEventListener('abort', onInterrupt, { once: true });
     const explained = this.#explain();
     const input = this.#input().catch((error: unknown) =>
-      this.#note(`its input is not passed on: ${faultOf(error)}`),
+      this.#note(`its input is not passed on: ${errorText(error)}`),
     );
     try {
       const outputs = Promise.all([this.#output('stdout'), this.#output('stderr')]);
@@ -207,7 +208,7 @@ class Attached {
     await this.#api
       .stop(this.#name, { signal: this.#done.signal })
       // It ended in the meantime: its end is printed.
-      .catch((error: unknown) => this.#done.signal.aborted || this.#note(`not stopped: ${faultOf(error)}`));
+      .catch((error: unknown) => this.#done.signal.aborted || this.#note(`not stopped: ${errorText(error)}`));
   }
 
   #note(text: string): void {
@@ -232,10 +233,6 @@ class Attached {
     this.#note(`${end.state} on ${end.host}: ${end.reason}`);
     return EXIT.ownFault;
   }
-}
-
-function faultOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }
 
 function isAway(error: unknown): boolean {

@@ -11,6 +11,7 @@
  *
  * Where there is no cell yet, `bare.ts` waits on the machine for whoever makes one (`cli/bootstrap`).
  */
+import { errorText } from '../../src/core/errors/errors.ts';
 import { readFileSync } from 'node:fs';
 import { bearerOf } from '../../src/adapters/pki/bearer.ts';
 import { isOfKey, openBundle, requestFor } from '../../src/adapters/pki/bundle.ts';
@@ -93,7 +94,7 @@ async function authorityOf({ monitors, fingerprints }: JoinToken): Promise<strin
           'somebody may stand between, or the token is of another cell: ask the operator who made it',
           error,
         );
-      faults.push(`${url}: ${error instanceof Error ? error.message : String(error)}`);
+      faults.push(`${url}: ${errorText(error)}`);
     }
   throw new CliError(
     EXIT.unreachable,

@@ -1,3 +1,4 @@
+import { errorText } from '../../src/core/errors/errors.ts';
 import { closeSync, fstatSync, openSync, readdirSync, readSync } from 'node:fs';
 import { chmod, writeFile } from 'node:fs/promises';
 import { arch, platform, release } from 'node:os';
@@ -76,7 +77,7 @@ async function ofCell(context: Context): Promise<readonly ArchiveFile[]> {
       } catch (error) {
         return {
           path: `${path}.failed`,
-          text: `${error instanceof Error ? error.message : String(error)}\n`,
+          text: `${errorText(error)}\n`,
         };
       }
     }),
@@ -104,7 +105,7 @@ function ownFile({ terminal, namespace }: Context): ArchiveFile {
       }));
       return { current, saved: shown };
     } catch (error) {
-      return error instanceof Error ? error.message : String(error);
+      return errorText(error);
     }
   })();
   const machine = { platform: platform(), release: release(), arch: arch(), node: process.version };

@@ -1,3 +1,4 @@
+import { errorText } from '../../src/core/errors/errors.ts';
 import type { StoreErrorCode } from '../../src/ports/cell-store.ts';
 import { StoreError } from '../../src/ports/cell-store.ts';
 import { CliError, EXIT, unexpected } from '../command/exit.ts';
@@ -20,7 +21,7 @@ const STORE_HINTS: Partial<Record<StoreErrorCode, string>> = {
 /** What keeps a role from starting, in one line, with what to do about it. */
 export function faultOf(error: unknown): CliError {
   if (error instanceof CliError) return error;
-  const message = error instanceof Error ? error.message : String(error);
+  const message = errorText(error);
   if (error instanceof StoreError) {
     const hint = STORE_HINTS[error.code] ?? 'check that etcd is up and that --etcd names it';
     return new CliError(EXIT.unreachable, `the store: ${message}`, hint, error);

@@ -1,3 +1,4 @@
+import { errorText } from '../../src/core/errors/errors.ts';
 import { readFileSync } from 'node:fs';
 import type { HollowHost } from '../../host-agent/hollow-main.ts';
 import { runHollow } from '../../host-agent/hollow-main.ts';
@@ -70,7 +71,7 @@ function readHostsFile(file: string): HollowHost[] {
   try {
     list = JSON.parse(readFileSync(file, 'utf8'));
   } catch (error) {
-    throw wrong(file, error instanceof Error ? error.message : String(error));
+    throw wrong(file, errorText(error));
   }
   if (!Array.isArray(list) || list.length === 0) throw wrong(file, 'expected a list of hosts');
   return list.map((host: unknown, index) => {

@@ -1,3 +1,4 @@
+import { errorText } from '../../src/core/errors/errors.ts';
 import type { SpanFacts } from '../../src/core/trace/spans.ts';
 import { contextOf, readTraceparent } from '../../src/core/trace/trace.ts';
 import type { RouteRequest } from '../../src/ports/http.ts';
@@ -32,7 +33,7 @@ export async function tracedSubmit<T>(
     }
     return answer;
   } catch (error) {
-    span?.end({ request }, error instanceof Error ? error.message : String(error));
+    span?.end({ request }, errorText(error));
     throw error;
   }
 }

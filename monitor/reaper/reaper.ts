@@ -10,8 +10,9 @@
  *   their users deleted, on hosts first. `reaper-limits.ts` says how long and how many are kept, `ended-jobs.ts` which ended
  *   jobs are too many
  *
- * Who else deletes records: the owner of a job, its allocations when they are released (`schedulers/commit/releaser.ts`);
- * monitors, hosts that an operator removed (`hosts/removed-hosts.ts`), tokens (`tokens/`), limits and pauses (`limits/`).
+ * Who else deletes records: the owner of a job, its allocations when they are released, and the outcomes that are too many then
+ * (`schedulers/commit/releaser.ts`); monitors, hosts that an operator removed (`hosts/removed-hosts.ts`), tokens (`tokens/`), limits, pauses
+ * and volumes (`limits/`), verdicts that are over (`detector/verdicts.ts`); arbiters, their grants (`arbiter/`).
  * Records under a session of the store go with it: that a role or a host is alive, who keeps grants, who owns a job.
  */
 import { PeriodicTask } from '../../src/runtime/wait/periodic-task.ts';

@@ -22,6 +22,7 @@
  *
  * See `docs/decisions/commit-and-rebase.md`.
  */
+import { errorText } from '../../src/core/errors/errors.ts';
 import type { TicketOutcome } from '../../src/clients/arbiter-client.ts';
 import { shortText } from '../../src/core/placement/filters.ts';
 import { pendingEvictions } from '../../src/core/commit/pending-preemption.ts';
@@ -341,10 +342,6 @@ function countsOf(
   const counts = { committed: 0, rebased: 0, conflicted: 0 };
   for (const { allocation } of entries) counts[outcome?.get(allocation.id)?.kind ?? 'conflicted'] += 1;
   return counts;
-}
-
-function errorText(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }
 
 /**

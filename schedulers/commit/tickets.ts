@@ -12,8 +12,8 @@ import type { TicketClient } from './ticket-client.ts';
 const TICKET_MARGIN_MS = 2_000;
 
 /**
- * When tickets are asked for: before the commit of a plan, for all of it; and before a start whose ticket is missing or about
- * to expire, as after a take-over. A grant counts against its quota until the host reports the allocation, or else until 38 s
+ * When tickets are asked for: before the commit of a plan, for all of it (`commit.ts`); and before a start whose ticket is missing or about
+ * to expire, as after a take-over (`hosts/starter.ts`). A grant counts against its quota until the host reports the allocation, or else until 38 s
  * are over (`arbiter/grant-book.ts`), so none is asked for before the placement is assumed.
  */
 export class Tickets {

@@ -5,7 +5,7 @@
  * type (`JOB_TYPES`), so the new kind gets those jobs that name it. The loop (`decide/`) is the same for all kinds,
  * and what a slot wants goes by the job's type, not by the scheduler's kind.
  *
- * A policy of somebody's own needs no new kind: `own.ts` is how one is told to a scheduler of a kind that there is.
+ * A custom policy, which scores hosts in another way, needs no new kind: `own.ts` gives it to a scheduler of a kind that there is.
  *
  * `options.ts` completes the settings of a scheduler with the policy of its kind.
  */

@@ -1,3 +1,4 @@
+import { errorText } from '../../src/core/errors/errors.ts';
 import { parseArgs } from 'node:util';
 import type { Theme } from '../suite/suite.ts';
 import { suiteRun, THEMES } from '../suite/suite.ts';
@@ -78,7 +79,7 @@ async function objectionsIn({ theme, seed }: Run): Promise<readonly Objection[]>
       ? objections
       : [...objections, { invariant: 'too-little', detail: tooLittle.join(', ') }];
   } catch (error) {
-    return [{ invariant: 'threw', detail: error instanceof Error ? error.message : String(error) }];
+    return [{ invariant: 'threw', detail: errorText(error) }];
   }
 }
 

@@ -1,3 +1,4 @@
+import { errorText } from '../../src/core/errors/errors.ts';
 import { parseArgs } from 'node:util';
 import { THEMES } from '../suite/suite.ts';
 import type { SeedSetting } from './seeds.ts';
@@ -26,7 +27,7 @@ export function readSeedsOrder(
   try {
     values = valuesOf(args);
   } catch (error) {
-    return { wrong: error instanceof Error ? error.message : String(error) };
+    return { wrong: errorText(error) };
   }
   const range = /^(\d+)\.\.(\d+)$/.exec(values.seeds);
   const [from, to] = [Number(range?.[1]), Number(range?.[2])];

@@ -4,6 +4,7 @@
  *
  * - `main.ts`: `npm run sweep`; `scenario.ts`: the small cell that is swept; `end-state.ts`: what a run came to, without ids, hosts and times
  */
+import { errorText } from '../../src/core/errors/errors.ts';
 import { cellKeys } from '../../src/core/cell/keys.ts';
 import { CELL } from '../actor/control-roles.ts';
 import { runWorld } from '../world/run-world.ts';
@@ -63,7 +64,7 @@ export async function crashAt(point: KillPoint, wanted: EndState): Promise<reado
       ...differences(wanted, endStateOf(history, cellKeys(CELL))),
     ];
   } catch (error) {
-    return [`broke: ${error instanceof Error ? error.message : String(error)}`];
+    return [`broke: ${errorText(error)}`];
   }
 }
 

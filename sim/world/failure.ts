@@ -1,3 +1,4 @@
+import { errorText } from '../../src/core/errors/errors.ts';
 import type { Violation } from '../checkers/replay/violations.ts';
 import type { WorldOptions } from './options.ts';
 import { runWorld } from './run-world.ts';
@@ -34,7 +35,7 @@ export async function failureOf(options: WorldOptions): Promise<Failure | null> 
     const { violations, report } = await runWorld(options);
     return failureIn({ violations, thrown: null, tooLittle: report?.tooLittle ?? [] });
   } catch (error) {
-    const thrown = error instanceof Error ? error.message : String(error);
+    const thrown = errorText(error);
     return failureIn({ violations: [], thrown, tooLittle: [] });
   }
 }

@@ -14,7 +14,3 @@
 export function errorCodeOf(error: unknown): string {
   return (error as NodeJS.ErrnoException).code ?? '';
 }
-
-export function errorTextOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
-}

@@ -17,7 +17,7 @@
  * - `names/`: who serves the name of a port
  * - `slots/`: what should change for a job: fills, stops, releases
  * - `trace/`: what follows a job over all roles: its trace context, spans, fields of logs
- * - `json/`, `random/`: strict and canonical JSON; seeded random numbers
+ * - `json/`, `errors/`, `random/`: strict and canonical JSON; what was thrown, in words; seeded random numbers
  *
  * This file is the identity of a cell, which every process reads first.
  */

@@ -1,3 +1,4 @@
+import { errorText } from '../../../src/core/errors/errors.ts';
 import { parentPort } from 'node:worker_threads';
 import { runTask } from './run-task.ts';
 import type { ThreadOrder } from './task.ts';
@@ -9,7 +10,6 @@ port.on('message', ({ task, stop }: ThreadOrder) => {
   const onProgress = (done: number): void => port.postMessage({ kind: 'progress', done });
   void runTask(task, { onProgress, stops: () => Atomics.load(stop, 0) !== 0 }).then(
     (point) => port.postMessage({ kind: 'finished', point }),
-    (error: unknown) =>
-      port.postMessage({ kind: 'failed', message: error instanceof Error ? error.message : String(error) }),
+    (error: unknown) => port.postMessage({ kind: 'failed', message: errorText(error) }),
   );
 });

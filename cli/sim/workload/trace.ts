@@ -1,3 +1,4 @@
+import { errorText } from '../../../src/core/errors/errors.ts';
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -43,7 +44,7 @@ export async function readTrace(ref: TraceRef): Promise<Trace> {
   if (ref.kind === 'openb') return readOpenb(ref, jobsMax);
   const text = await readText(ref.path);
   const wrong = (error: unknown): CliError => {
-    const why = error instanceof Error ? error.message : String(error);
+    const why = errorText(error);
     return new CliError(EXIT.badSpec, `${ref.path}: ${why}`, 'docs/omega.md tells the format', error);
   };
   let trace: Trace;

@@ -1,3 +1,4 @@
+import { errorText } from '../../core/errors/errors.ts';
 import { createHash } from 'node:crypto';
 import type { LookupAddress } from 'node:dns';
 import { lookup } from 'node:dns';
@@ -9,7 +10,7 @@ import { get as getSecure } from 'node:https';
 import { BlockList, isIP } from 'node:net';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { errorCodeOf, errorTextOf } from '../adapters.ts';
+import { errorCodeOf } from '../adapters.ts';
 import type { ArtifactSource, Fetched, FetchOptions } from '../../ports/artifacts.ts';
 import { FetchError } from '../../ports/artifacts.ts';
 
@@ -36,7 +37,7 @@ export function artifactSource(options: ArtifactSourceOptions): ArtifactSource {
       } catch (error) {
         await rm(path, { force: true });
         if (error instanceof FetchError) throw error;
-        throw new FetchError(codeOf(error), `${source}: ${errorTextOf(error)}`, error);
+        throw new FetchError(codeOf(error), `${source}: ${errorText(error)}`, error);
       }
     },
   };

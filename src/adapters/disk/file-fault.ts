@@ -1,9 +1,11 @@
+import { errorText } from '../../core/errors/errors.ts';
+
 /** Why a file or a folder could not be read or written, in words. */
 export function fileFault(error: unknown): string {
   const { code } = error as NodeJS.ErrnoException;
   const known = code === undefined ? undefined : FAULTS[code];
   if (known !== undefined) return known;
-  return error instanceof Error ? error.message : String(error);
+  return errorText(error);
 }
 
 const FAULTS: Readonly<Record<string, string>> = {

@@ -1,4 +1,4 @@
-import { errorTextOf } from '../adapters.ts';
+import { errorText } from '../../core/errors/errors.ts';
 import type { CgroupErrorCode, Cgroups } from '../../ports/cgroups.ts';
 import { CgroupError } from '../../ports/cgroups.ts';
 import type { Disk, DiskErrorCode } from '../../ports/disk.ts';
@@ -29,7 +29,7 @@ export interface Fault {
 }
 
 export function faultOf(error: unknown): Fault {
-  const message = errorTextOf(error);
+  const message = errorText(error);
   if (error instanceof DiskError) return { kind: 'disk', code: error.code, message };
   if (error instanceof CgroupError) return { kind: 'cgroup', code: error.code, message };
   return { kind: 'other', code: '', message };

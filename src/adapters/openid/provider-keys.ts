@@ -1,3 +1,4 @@
+import { errorText } from '../../core/errors/errors.ts';
 import type { FlattenedJWSInput, JWSHeaderParameters, JWTVerifyGetKey } from 'jose';
 import { createRemoteJWKSet, customFetch, errors } from 'jose';
 import { Agent, request } from 'undici';
@@ -5,7 +6,6 @@ import type { OpenIdProvider, ProviderKeysState } from '../../core/access/openid
 import { mayHoldKeys } from '../../core/access/openid.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Log } from '../../ports/telemetry.ts';
-import { errorTextOf } from '../adapters.ts';
 
 /** How often keys are read again, so that one that its provider withdrew counts no longer. */
 const REFRESH_MS = 300_000;
@@ -93,7 +93,7 @@ export class ProviderKeys {
         throw error;
       // What was asked of the provider failed. There are keys, and this is none of those that it had.
       if (known !== null) throw new errors.JWKSNoMatchingKey();
-      throw new KeysAway(errorTextOf(error), { cause: error });
+      throw new KeysAway(errorText(error), { cause: error });
     }
   }
 
@@ -169,7 +169,7 @@ export class ProviderKeys {
         { issuer: this.#issuer, error },
         'the keys of an OpenID provider cannot be read; those that are known go on for a day',
       );
-    this.#failed = { atMs: this.#clock.monotonicMs(), fault: errorTextOf(error) };
+    this.#failed = { atMs: this.#clock.monotonicMs(), fault: errorText(error) };
     return error instanceof Error ? error : new Error(String(error));
   }
 }

@@ -1,3 +1,4 @@
+import { errorText } from '../../core/errors/errors.ts';
 import { X509Certificate } from 'node:crypto';
 import { readFileSync, statSync, unwatchFile, watchFile } from 'node:fs';
 import { join } from 'node:path';
@@ -5,7 +6,7 @@ import type { SecureContext } from 'node:tls';
 import { createSecureContext } from 'node:tls';
 import type { Identity } from '../../core/access/identity.ts';
 import type { Log } from '../../ports/telemetry.ts';
-import { errorCodeOf, errorTextOf } from '../adapters.ts';
+import { errorCodeOf } from '../adapters.ts';
 import { identityOf } from './certified.ts';
 import { CREDENTIAL_FILES, CredentialsError } from './pki.ts';
 
@@ -59,7 +60,7 @@ export function openCredentials(folder: string, log: Log | null): Credentials {
       for (const listener of listeners) listener(now);
       log?.info({ notAfter: new Date(now.notAfterMs).toISOString() }, 'the credentials were renewed');
     } catch (error) {
-      log?.error({ error: errorTextOf(error) }, 'the changed credentials cannot be used; the last ones stay');
+      log?.error({ error: errorText(error) }, 'the changed credentials cannot be used; the last ones stay');
     }
   };
   /** Those who renew do so before half of the time has gone, by the clock on the wall, as the certificate has its times. */
@@ -112,7 +113,7 @@ function readCredentials(folder: string): { readonly identity: Identity; readonl
     return { identity, material: { authorities, certificate: both, key: both, context, ...valid } };
   } catch (error) {
     if (error instanceof CredentialsError) throw error;
-    throw new CredentialsError(`${folder} holds no certificate with its key: ${errorTextOf(error)}`);
+    throw new CredentialsError(`${folder} holds no certificate with its key: ${errorText(error)}`);
   }
 }
 
@@ -122,6 +123,6 @@ function readFile(file: string): string {
   } catch (error) {
     if (errorCodeOf(error) === 'ENOENT')
       throw new CredentialsError(`there is no ${file}: moorage pki issue makes it`);
-    throw new CredentialsError(`${file} cannot be read: ${errorTextOf(error)}`);
+    throw new CredentialsError(`${file} cannot be read: ${errorText(error)}`);
   }
 }

@@ -1,3 +1,4 @@
+import { errorText } from '../errors/errors.ts';
 import type { Rows } from '../cell-state/capacity-tree.ts';
 import { AMOUNT_MAX, CPU, DISK, GPU_TOTAL, MEMORY, ROW } from '../cell-state/capacity-tree.ts';
 import type { CellIndex } from '../cell-state/cell-index.ts';
@@ -153,7 +154,7 @@ export class HostScorer {
     try {
       return scoreHost(scored, work);
     } catch (error) {
-      const why = error instanceof Error ? error.message : String(error);
+      const why = errorText(error);
       throw new PolicyError(`policy ${this.#policy.name} failed on ${scored.host.id}: ${why}`, {
         cause: error,
       });

@@ -1,4 +1,4 @@
-import { errorTextOf } from '../../adapters.ts';
+import { errorText } from '../../../core/errors/errors.ts';
 import type { StoreErrorCode } from '../../../ports/cell-store.ts';
 import { StoreError } from '../../../ports/cell-store.ts';
 
@@ -43,7 +43,7 @@ const OUTAGE: Meaning = { code: 'unavailable', retryable: true, surelyNotApplied
 export function storeErrorOf(error: unknown): StoreError {
   if (error instanceof StoreError) return error;
   const { code, retryable } = meaningOf(error);
-  return new StoreError(code, plainText(errorTextOf(error)), { retryable, cause: error });
+  return new StoreError(code, plainText(errorText(error)), { retryable, cause: error });
 }
 
 /** Whether a write with this fault may have been applied. */
@@ -53,7 +53,7 @@ export function mayBeApplied(error: unknown): boolean {
 }
 
 function meaningOf(error: unknown): Meaning {
-  const text = errorTextOf(error);
+  const text = errorText(error);
   return MEANINGS.find(([pattern]) => pattern.test(text))?.[1] ?? OUTAGE;
 }
 
@@ -64,10 +64,10 @@ function plainText(text: string): string {
 
 /** The range does not fit into one message: it must be read in smaller parts. */
 export function isMessageTooLarge(error: unknown): boolean {
-  return /message larger than max/.test(errorTextOf(error));
+  return /message larger than max/.test(errorText(error));
 }
 
 /** The server's `--max-txn-ops` is smaller. */
 export function isTooManyOperations(error: unknown): boolean {
-  return /too many operations in txn/.test(errorTextOf(error));
+  return /too many operations in txn/.test(errorText(error));
 }

@@ -1,8 +1,8 @@
+import { errorText } from '../../../core/errors/errors.ts';
 import { execFile } from 'node:child_process';
 import { homedir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
-import { errorTextOf } from '../../adapters.ts';
 import { unpackDebianEtcd } from './debian-etcd.ts';
 import { isExecutable } from './executable.ts';
 import type { UpstreamRelease } from './upstream-etcd.ts';
@@ -118,6 +118,6 @@ async function versionOf(path: string): Promise<string | null> {
 }
 
 function firstLine(error: unknown): string {
-  const text = errorTextOf(error);
+  const text = errorText(error);
   return text.split('\n').find((line) => line.trim() !== '') ?? text;
 }
