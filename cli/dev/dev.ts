@@ -5,6 +5,7 @@
  * - `dev-cell.ts` says what is in the cell: hosts, schedulers, monitors, arbiters; `cli/local-cell` starts them.
  * - `usual-cell.ts` is its size unless flags say another.
  * - `demonstration.ts` shows a job, a one-off run and a conflict; `collision.ts` provokes the conflict.
+ * - `chaos.ts` kills one of its processes after the other.
  * - `page-link.ts` makes a link to the page that lets its user in.
  * - `running-cells.ts` lists and stops the cells of this folder: `moorage dev status`, `moorage dev stop`.
  */
@@ -60,6 +61,7 @@ export function addDevVerb(program: Command, { run }: ProgramInput): void {
       'how long certificates count; they are renewed after a third of it',
       '24h',
     )
+    .option('--chaos <time>', 'kill one of its processes about so often, to watch the others go on')
     .action((options: DevOptions & GlobalOptions) =>
       run(options, async (context) => (await import('./run-dev.ts')).dev(context, options)),
     );

@@ -7,6 +7,10 @@ import { onParentGone } from '../command/parent-gone.ts';
 import type { LocalCell } from '../local-cell/local-cell.ts';
 import { ttlMsOf } from '../operator/pki.ts';
 import { Steps } from '../local-cell/steps.ts';
+import { killOneByOne } from './chaos.ts';
+import { readAmount } from '../roles/options.ts';
+import { readDuration } from '../../src/wire/values/units.ts';
+import type { Terminal } from '../command/terminal.ts';
 import { devCell } from './dev-cell.ts';
 import { demonstrate } from './demonstration.ts';
 import { pageLink } from './page-link.ts';
@@ -18,7 +22,11 @@ export interface DevOptions extends CellSize {
   readonly name: string;
   readonly fresh: boolean;
   readonly certificateTtl?: string;
+  /** Kills one of its processes about so often; absent: none. */
+  readonly chaos?: string;
 }
+
+const CHAOS_MIN_MS = 1_000;
 
 /** `moorage dev`: a whole cell on this machine until it is interrupted, or until the demonstration is over. */
 export async function dev(context: Context, options: DevOptions): Promise<number> {
@@ -27,14 +35,26 @@ export async function dev(context: Context, options: DevOptions): Promise<number
       'the demonstration lets two batch schedulers compete',
       'moorage dev --no-demo, or --schedulers batch,batch',
     );
+  const chaosMs =
+    options.chaos === undefined ? null : readAmount('--chaos', options.chaos, readDuration, 'dev');
+  if (chaosMs !== null && chaosMs < CHAOS_MIN_MS)
+    throw usageError('--chaos: a process needs a second to come back', 'moorage dev --chaos 10s');
+  if (chaosMs !== null && options.once)
+    throw usageError('--once ends before anything could be killed', 'moorage dev --chaos 10s');
   context.endInOrder();
   const gone = new AbortController();
   onParentGone(context.terminal.env, () => gone.abort());
-  return runCell(options, process.cwd(), AbortSignal.any([context.interrupted, gone.signal]));
+  const interrupted = AbortSignal.any([context.interrupted, gone.signal]);
+  return runCell({ ...options, chaosMs, sleep: context.terminal.sleep }, process.cwd(), interrupted);
+}
+
+interface CellRun extends DevOptions {
+  readonly chaosMs: number | null;
+  readonly sleep: Terminal['sleep'];
 }
 
 /** @param base where `.moorage/` is, or will be made */
-async function runCell(options: DevOptions, base: string, interrupted: AbortSignal): Promise<number> {
+async function runCell(options: CellRun, base: string, interrupted: AbortSignal): Promise<number> {
   const steps = new Steps((text) => void process.stdout.write(text));
   // A cell that is to leave nothing behind must not touch the data of one that is to stay.
   const name = options.once ? `once-${String(process.pid)}` : options.name;
@@ -63,7 +83,7 @@ async function runCell(options: DevOptions, base: string, interrupted: AbortSign
       `up in ${((performance.now() - startMs) / 1000).toFixed(1)} s; data: ${relative(base, cell.folder.path)}`,
     );
     if (options.demo) await show(cell, steps, interrupted);
-    if (!options.once) await stay(cell, steps, interrupted);
+    if (!options.once) await stay(cell, steps, interrupted, options);
     return 0;
   } catch (error) {
     failed = true;
@@ -89,7 +109,12 @@ async function show(cell: LocalCell, steps: Steps, interrupted: AbortSignal): Pr
   }
 }
 
-async function stay(cell: LocalCell, steps: Steps, interrupted: AbortSignal): Promise<void> {
+async function stay(
+  cell: LocalCell,
+  steps: Steps,
+  interrupted: AbortSignal,
+  { chaosMs, sleep }: Pick<CellRun, 'chaosMs' | 'sleep'>,
+): Promise<void> {
   steps.line(`monitors:  ${cell.monitors.join('  ')}`);
   steps.line(`page:      ${await pageLink(cell)}`);
   steps.line(`etcd:      ${cell.etcd}`);
@@ -99,6 +124,7 @@ async function stay(cell: LocalCell, steps: Steps, interrupted: AbortSignal): Pr
   );
   steps.line('Ctrl-C stops it.');
   if (interrupted.aborted) return;
-  await once(interrupted, 'abort');
+  if (chaosMs === null) await once(interrupted, 'abort');
+  else await killOneByOne(cell, { everyMs: chaosMs, steps, sleep }, interrupted);
   steps.line('');
 }
