@@ -4,6 +4,7 @@
  * - `steer.ts`: how far an update is; pauses, resumes and promotes it
  * - `renew.ts`: makes a new version of an old one, of another count, or of the same to restart it; follows it like `run`
  * - `history.ts`: the versions that are kept; `diff.ts`: how a job file differs from what is there
+ * - `moves.ts`: moves one allocation, or those that would be better on other hosts
  * - `plan.ts`: what a submission, or a change of hosts, would start, stop, move and preempt; `plan-text.ts` words it
  */
 import type { Command } from 'commander';
@@ -12,6 +13,8 @@ import type { ProgramInput, Runner } from '../command/command.ts';
 import { cellVerb, wholeNumber } from '../command/command.ts';
 import { usageError } from '../command/exit.ts';
 import { PLAN_HOSTS_MAX } from '../../src/wire/values/bounds.ts';
+import { MOVES_MAX } from '../../src/wire/plan/plan.ts';
+import type { MoveOptions } from './moves.ts';
 import type { FollowOptions } from './renew.ts';
 
 /** As in a job file. */
@@ -61,6 +64,7 @@ export function addRolloutVerbs(program: Command, { run }: ProgramInput): void {
     run(options, async (context) => (await import('./plan.ts')).planFile(context, file)),
   );
   addWhatIfVerbs(program, run);
+  addMoveVerbs(program, run);
   renewing(cellVerb(program, 'scale <job> <count>', 'another number of allocations; restarts none'))
     .option('--group <name>', 'of a job with several groups')
     .action((job: string, count: string, options: Renewing & { group?: string }) =>
@@ -78,6 +82,26 @@ export function addRolloutVerbs(program: Command, { run }: ProgramInput): void {
     (job: string, options: Renewing) =>
       run(options, async (context) => (await import('./renew.ts')).restart(context, job, options)),
   );
+}
+
+type Moving = GlobalOptions & MoveOptions;
+
+function addMoveVerbs(program: Command, run: Runner): void {
+  const moving = (verb: Command): Command =>
+    renewing(verb).option('--reason <text>', 'told to whoever asks why', '');
+  moving(
+    cellVerb(program, 'move <allocation>', 'run one allocation of a service on another host, such as web[1]'),
+  )
+    .option('--to <host>', 'on this one (default: its scheduler chooses)')
+    .action((allocation: string, options: Moving & { to?: string }) =>
+      run(options, async (context) => (await import('./moves.ts')).moveOne(context, allocation, options)),
+    );
+  moving(cellVerb(program, 'rebalance', 'move what would be better on other hosts, in turn'))
+    .requiredOption('--budget <n>', 'so many moves at most', wholeNumber(1, MOVES_MAX))
+    .option('--dry-run', 'only say what would move and why; 1 when anything', false)
+    .action((options: Moving & { budget: number; dryRun: boolean }) =>
+      run(options, async (context) => (await import('./moves.ts')).rebalance(context, options)),
+    );
 }
 
 function addWhatIfVerbs(program: Command, run: Runner): void {

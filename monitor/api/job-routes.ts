@@ -16,6 +16,7 @@ import { withDeadline } from '../../src/runtime/wait/wait.ts';
 import { REQUEST_ID_HEADER } from '../../src/wire/access/audit-api.ts';
 import { plannedDrains } from '../hosts/host-status.ts';
 import { changeOf, seenBy } from '../jobs/plan-answer.ts';
+import { waitingMoves } from '../jobs/moves.ts';
 import { tracedSubmit } from '../jobs/traced-submit.ts';
 import { cellUsage } from '../jobs/usage.ts';
 import { noSuchJob, refuse } from '../refusals.ts';
@@ -153,6 +154,8 @@ async function submitMany(
 async function plan(state: MonitorState, { body, peer }: RouteRequest): Promise<RouteReply> {
   const { writes, plans, copy } = state;
   const request = readPlanRequest(body);
+  if (request.rebalance !== undefined)
+    return { status: 200, body: seenBy(peer, await plans.rebalance(request.rebalance.budget)) };
   if (request.submit === undefined)
     return { status: 200, body: seenBy(peer, await plans.hosts(changeOf(copy, request))) };
   const job = { ...readJob(request.submit), oneOff: false };
@@ -254,7 +257,10 @@ async function why(state: MonitorState, request: RouteRequest): Promise<RouteRep
     nowMs: state.clock.nowMs(),
   };
   const answer = await state.schedulers.why(jobKey, record, standing);
-  const said = [answer.summary, ...plannedDrains(state.copy, jobKey), ...faultsOf(state, jobKey)].join('; ');
+  const said = [
+    ...[answer.summary, ...waitingMoves(state.copy, jobKey, standing.nowMs)],
+    ...[...plannedDrains(state.copy, jobKey), ...faultsOf(state, jobKey)],
+  ].join('; ');
   return { status: 200, body: { ...answer, summary: said } };
 }
 

@@ -1,3 +1,4 @@
+import { nameOfCaller } from '../../src/core/access/access.ts';
 import type { Route, RouteReply, RouteRequest } from '../../src/ports/http.ts';
 import type { SubmitAnswer } from '../../src/wire/api/monitor-api.ts';
 import {
@@ -5,7 +6,9 @@ import {
   readScaleRequest,
   readUndoRequest,
 } from '../../src/wire/api/monitor-requests.ts';
+import { readMovesRequest } from '../../src/wire/plan/plan-requests.ts';
 import type { Written } from '../jobs/job-writes.ts';
+import { movesOf } from '../jobs/moves.ts';
 import { tracedSubmit } from '../jobs/traced-submit.ts';
 import { refuse } from '../refusals.ts';
 import type { MonitorState } from './monitor-state.ts';
@@ -41,6 +44,12 @@ export function rolloutRoutes(state: MonitorState): Route[] {
         ),
     },
     {
+      method: 'POST',
+      path: `${path}/moves`,
+      right: 'submit',
+      handle: (request) => move(state, request),
+    },
+    {
       method: 'GET',
       path: `${path}/history`,
       right: 'read',
@@ -62,6 +71,20 @@ async function steer(state: MonitorState, request: RouteRequest): Promise<RouteR
     });
   const { namespace } = namesOf(jobKey);
   const revision = await state.writes.steer(namespace, name, act);
+  await caughtUp(state, request, revision);
+  return { status: 200, headers: revisionHeader(revision), body: state.statuses.summary(jobKey) };
+}
+
+async function move(state: MonitorState, request: RouteRequest): Promise<RouteReply> {
+  const wanted = readMovesRequest(request.body);
+  const jobKey = await findJob(state, request);
+  const asked = {
+    ...{ by: nameOfCaller(request.peer), nowMs: state.clock.nowMs() },
+    isUpdating: state.statuses.isUpdating(jobKey),
+  };
+  const moves = movesOf(state.copy, jobKey, wanted, asked);
+  const { namespace, name } = namesOf(jobKey);
+  const revision = await state.writes.move(namespace, name, moves);
   await caughtUp(state, request, revision);
   return { status: 200, headers: revisionHeader(revision), body: state.statuses.summary(jobKey) };
 }

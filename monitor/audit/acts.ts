@@ -36,6 +36,10 @@ const ACTS: Readonly<Record<string, ActOf>> = {
     detail: json(request.body),
   }),
   'POST /v1/jobs/:namespace/:job/restart': (request) => ofJob('restart', request),
+  'POST /v1/jobs/:namespace/:job/moves': (request) => ({
+    ...ofJob('move', request),
+    detail: json(request.body),
+  }),
   'PUT /v1/pauses/:what': ({ params, body }) => ({
     ...{ act: 'pause', target: clipped(params['what']), detail: json(body) },
   }),

@@ -1,11 +1,13 @@
 import { canonicalJson } from '../../src/core/json/canonical-json.ts';
 import { jobKeyOf } from '../../src/core/cell/ids.ts';
-import type { Group, Job, JobRecord } from '../../src/core/cell/job.ts';
+import type { Group, Job, JobRecord, Move } from '../../src/core/cell/job.ts';
+import { JOB_MOVES_MAX } from '../../src/core/cell/job.ts';
 import type { Entry, Write } from '../../src/ports/cell-store.ts';
 import type { SubmitAnswer } from '../../src/wire/api/monitor-api.ts';
 import type { RolloutAct, ScaleRequest } from '../../src/wire/api/monitor-api.ts';
 import type { RolePorts } from '../../src/runtime/runtime.ts';
 import { jobCodec } from '../../src/wire/records/records.ts';
+import { movesWith } from './moves.ts';
 import { noSuchJob, outcomeUnknown, refuse } from '../refusals.ts';
 
 /** Each try fails only when another request changed the same job. */
@@ -135,6 +137,20 @@ export class JobWrites {
     });
   }
 
+  /** Asks the job's scheduler to have allocations on other hosts. @throws ProblemError 404, 409 */
+  move(namespace: string, name: string, more: readonly Move[]): Promise<number> {
+    return this.#change(namespace, name, (known) => {
+      const moves = movesWith(known.moves, more, this.#deps.clock.nowMs());
+      if (moves.length <= JOB_MOVES_MAX) return { ...known, moves };
+      throw refuse(
+        409,
+        'too-many-moves',
+        `${name} would have ${String(moves.length)} moves that are not done; ${String(JOB_MOVES_MAX)} may be`,
+        { hint: `moorage why ${name}` },
+      );
+    });
+  }
+
   /** @param make the spec that is to be there, of what is there */
   async #renew(
     { namespace, name }: Pick<Job, 'namespace' | 'name'>,
@@ -185,7 +201,8 @@ export class JobWrites {
       if (known === null) throw noSuchJob(jobKeyOf(namespace, name));
       const wanted = changed(known.record);
       const isSame = wanted.desired === known.record.desired && wanted.deleted === known.record.deleted;
-      if (isSame && sameWish(wanted, known.record)) return known.revision;
+      if (isSame && sameWish(wanted, known.record) && wanted.moves === known.record.moves)
+        return known.revision;
       const done = await this.#write(key, known, wanted, []);
       if (typeof done === 'number') return done;
       known = done;
@@ -195,7 +212,14 @@ export class JobWrites {
 
   #recordOf(job: Job, known: Known | null, options: RenewOptions): JobRecord {
     // Fields that a newer version put on the record stay there.
-    const { traceparent: _old, deleted: _taken, rollout, restores: _other, ...kept } = known?.record ?? {};
+    const {
+      traceparent: _old,
+      deleted: _taken,
+      moves: _asked,
+      rollout,
+      restores: _other,
+      ...kept
+    } = known?.record ?? {};
     return {
       ...kept,
       job,

@@ -6,6 +6,7 @@
  * - `traced-submit.ts`: where the trace of a job begins
  * - `job-changes.ts`: wakes requests that wait for a change of a job
  * - `versions.ts`: the versions of a job; `auto-revert.ts`: undoes an update that failed
+ * - `moves.ts`: which allocations may be moved to other hosts, and are to be
  * - `why.ts`: asks the owner why a job waits
  * - `plans.ts`: asks schedulers what they would do if something changed; `plan-answer.ts`: what a caller may ask and see of it
  * - `usage.ts`: asks hosts what the allocations of a job use

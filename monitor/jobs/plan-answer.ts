@@ -30,10 +30,18 @@ export function changeOf(copy: CellCopy, { hostsLost = [], hostsAdded }: PlanReq
 /** Jobs of other namespaces are counted, and what is preempted of them is without its names. */
 export function seenBy(
   peer: Caller | null,
-  { jobs, ...rest }: CellPlan & Pick<PlanAnswer, 'versionBefore'>,
+  { jobs, moves, ...rest }: CellPlan & Pick<PlanAnswer, 'versionBefore'>,
 ): PlanAnswer {
   const seen = jobs.filter(({ namespace }) => sees(peer, namespace));
-  return { ...rest, jobs: seen.map((one) => withoutNames(peer, one)), jobsHidden: jobs.length - seen.length };
+  const shown = moves?.filter(({ namespace }) => sees(peer, namespace));
+  return {
+    ...rest,
+    jobs: seen.map((one) => withoutNames(peer, one)),
+    jobsHidden: jobs.length - seen.length,
+    ...(moves === undefined || shown === undefined
+      ? {}
+      : { moves: shown, movesHidden: moves.length - shown.length }),
+  };
 }
 
 function withoutNames(peer: Caller | null, plan: JobPlan): JobPlan {

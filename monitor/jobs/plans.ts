@@ -10,6 +10,7 @@ import { HttpError } from '../../src/ports/http.ts';
 import type {
   EvictedAllocation,
   JobPlan,
+  PlanMove,
   SchedulerPlan,
   SchedulerPlanRequest,
 } from '../../src/wire/plan/plan.ts';
@@ -32,6 +33,7 @@ export interface CellPlan {
   readonly jobs: readonly JobPlan[];
   readonly unanswered: readonly string[];
   readonly isCut: boolean;
+  readonly moves?: readonly PlanMove[];
 }
 
 /** Asks schedulers what they would do: first those that the change concerns, then the owners of what these would preempt. */
@@ -62,6 +64,17 @@ export class Plans {
     const asked = new Asked(change);
     for (const { id } of this.#schedulers()) await this.#ask(asked, id, { evicted: [], affected: true });
     return await this.#followed(asked);
+  }
+
+  /** Each scheduler proposes moves of its own jobs, and counts those that were proposed before. */
+  async rebalance(budget: number): Promise<CellPlan> {
+    const asked = new Asked({ hostsLost: [], hostsAdded: [] });
+    for (const { id } of this.#schedulers()) {
+      const left = budget - asked.moves.length;
+      if (left > 0) await this.#ask(asked, id, { evicted: [], affected: false, rebalance: { budget: left } });
+    }
+    const { unanswered, isCut, moves } = asked;
+    return { jobs: [], unanswered, isCut, moves };
   }
 
   async #followed(asked: Asked): Promise<CellPlan> {
@@ -116,6 +129,7 @@ export class Plans {
 /** What the schedulers that were asked so far would do together. */
 class Asked {
   readonly unanswered: string[] = [];
+  readonly moves: PlanMove[] = [];
   evicted: readonly EvictedAllocation[] = [];
   count = 0;
   isCut = false;
@@ -135,6 +149,7 @@ class Asked {
 
   add(plan: SchedulerPlan): void {
     this.#plans.push(plan);
+    this.moves.push(...(plan.moves ?? []));
     for (const claim of plan.placed) this.#placed.set(claim.id, claim);
     for (const claim of plan.freed) if (!this.#placed.delete(claim.id)) this.#freed.set(claim.id, claim);
     this.evicted = [...this.evicted, ...plan.evicted];

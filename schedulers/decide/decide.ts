@@ -138,6 +138,8 @@ export class Decider {
       },
       isReporting: (host) => this.#parts.isReporting(host),
       ...(elasticTarget === null || elasticTarget === undefined ? {} : { elasticTarget }),
+      isPaused: () => this.#parts.isPaused(job),
+      takes: (group, host, allocation) => this.#parts.placer.takes(job, group, host, allocation),
       nowMs,
     });
   }

@@ -215,9 +215,33 @@ export class Placer {
     return { shared: state.pools.useOn(host, shared) };
   }
 
+  /** Would the host take one more of the group, if that allocation left its own? */
+  takes(job: OwnedJob, group: Group, host: string, leaving: string): boolean {
+    const { cell, options } = this.#term;
+    const held = hostsHeld(job, group.name, cell.state, leaving);
+    const request = this.#request(job, pinned(group, host), 1, undefined, held);
+    try {
+      return place(cell.state, request, this.#chance, options.placement).chosen.length > 0;
+    } catch (error) {
+      if (error instanceof PolicyError) return false;
+      throw error;
+    }
+  }
+
   #places(job: OwnedJob, group: Group, fills: readonly Fill[]): readonly (Placement | null)[] {
     const { cell, options } = this.#term;
     const [first] = fills;
+    if (first?.prefersHost !== undefined) {
+      const request = this.#request(
+        job,
+        pinned(group, first.prefersHost),
+        1,
+        first,
+        this.#heldBy(job, group),
+      );
+      const { chosen } = place(cell.state, request, this.#chance, options.placement);
+      if (chosen.length > 0) return chosen;
+    }
     if (first?.host === undefined) {
       const request = this.#request(job, group, fills.length, first, this.#heldBy(job, group));
       return place(cell.state, request, this.#chance, options.placement).chosen;
@@ -269,7 +293,10 @@ function byAvoided(fills: readonly Fill[]): Iterable<readonly Fill[]> {
   if (fills.length === 1) return [fills];
   const parts = new Map<string, Fill[]>();
   for (const fill of fills) {
-    const key = fill.host === undefined ? fill.avoidHosts.join(',') : '@';
+    const { avoidHosts, host, index, prefersHost } = fill;
+    // Those that prefer a host are placed one by one: each counts the ones before.
+    const own = prefersHost === undefined ? '' : ` ${String(index)}`;
+    const key = host === undefined ? `${avoidHosts.join(',')}${own}` : '@';
     const part = parts.get(key);
     if (part === undefined) parts.set(key, [fill]);
     else part.push(fill);
@@ -293,11 +320,12 @@ function pinned(group: Group, host: string | undefined, why: string | null = nul
 
 const NO_HOSTS: readonly KnownHost[] = Object.freeze([]);
 
-function hostsHeld(job: OwnedJob, group: string, state: CellState): readonly KnownHost[] {
+/** @param leaving an allocation that does not count */
+function hostsHeld(job: OwnedJob, group: string, state: CellState, leaving = ''): readonly KnownHost[] {
   const held: KnownHost[] = [];
   for (const entry of job.entries.values()) {
     const { allocation } = entry;
-    if (allocation.group !== group || allocation.desired !== 'run') continue;
+    if (allocation.group !== group || allocation.desired !== 'run' || allocation.id === leaving) continue;
     held.push((entry.host ??= state.known(allocation.host)));
   }
   for (const { allocation } of job.unrecorded)

@@ -130,7 +130,7 @@ export class Stopper {
     const order = {
       commandId: `${id}-${desired}`,
       // Its host records that the task was not to end, only to move.
-      mode: cause === CAUSES.draining ? 'drain' : desired,
+      mode: leavesHost(cause) ? 'drain' : desired,
       cause: cause ?? desired,
     } as const;
     const target = { host, id, counter: epoch.counter };
@@ -152,4 +152,9 @@ export class Stopper {
         return false;
     }
   }
+}
+
+/** Is the allocation to go on elsewhere? */
+function leavesHost(cause: string | undefined): boolean {
+  return cause === CAUSES.draining || cause?.startsWith(CAUSES.moved) === true;
 }

@@ -41,6 +41,7 @@ export interface DryRunParts extends Pick<DeciderParts, 'secrets' | 'isPaused' |
  */
 export class DryRun {
   readonly why: WhyTerm;
+  readonly placer: Placer;
   readonly #term: Term;
   readonly #cell: ScratchCell;
   readonly #parts: DryRunParts;
@@ -62,6 +63,7 @@ export class DryRun {
     this.#term = term;
     this.#slice = new TimeSlice(term.world.clock, term.signal, SLICE_STEPS);
     const placer = new Placer(term);
+    this.placer = placer;
     const parking = new Parking({ clock: term.world.clock, state: cell.state, wake: () => undefined });
     const preemption = new Preemption(term, {
       ...{ placer, parking },

@@ -3,6 +3,7 @@
  * preempted by another scheduler. Nothing is written, assumed, ordered, or asked of arbiters.
  *
  * - `plan.ts` (this file): which jobs are decided, one after the other, and the answer
+ * - `rebalance.ts`: which of what runs would be better elsewhere
  * - `dry-run.ts`: decides one job with the code of `decide/` and `preemption/`, until nothing follows
  * - `scratch-cell.ts`: the copy of the private cell on which that happens
  * - `scratch-term.ts`: the term around it, which can read and cannot write
@@ -35,6 +36,7 @@ import type { Term } from '../state/state.ts';
 import { TimeSlice } from '../state/time-slice.ts';
 import type { DryRunParts } from './dry-run.ts';
 import { DryRun, placeOf } from './dry-run.ts';
+import { Rebalance } from './rebalance.ts';
 import { ScratchCell } from './scratch-cell.ts';
 
 /** Of all jobs of one plan together; a person waits for it. */
@@ -108,6 +110,9 @@ class OnePlan {
       onAct: (job, act) => this.#drafts.get(job.key)?.acts.push(act),
       onVictim: (job, eviction) => this.#victim(run, job, eviction),
     });
+    const { rebalance } = this.#request;
+    if (rebalance !== undefined)
+      return await this.#rebalanced(run, cell, rebalance.budget, { slice, untilMs });
     await this.#choose(run, slice);
     let isWhole = await this.#settle(run, untilMs);
     if (isWhole && cell.changes().freed.length > 0) {
@@ -117,6 +122,20 @@ class OnePlan {
     this.#noteStaying();
     const jobs = this.#answer(run);
     return { scheduler: options.id, jobs, ...cell.changes(), evicted: this.#evicted, isCut: !isWhole };
+  }
+
+  async #rebalanced(
+    run: DryRun,
+    cell: ScratchCell,
+    budget: number,
+    limits: { readonly slice: TimeSlice; readonly untilMs: number },
+  ): Promise<SchedulerPlan> {
+    const { placer, why } = run;
+    const { isPaused, table } = this.#parts;
+    const search = new Rebalance(this.#term, cell, { decider: why.decider, placer, isPaused });
+    const { moves, isWhole } = await search.moves([...table.jobs()], budget, limits);
+    const { id } = this.#term.options;
+    return { scheduler: id, jobs: [], ...cell.changes(), evicted: [], isCut: !isWhole, moves };
   }
 
   /** Decides all that are in the queue. @returns whether all was decided in time */

@@ -25,7 +25,7 @@ import type { HostKeyAnswer, SecretListAnswer, SecretRequest } from '../wire/acc
 import type { NameAnswer, NameFrame, NameListAnswer } from '../wire/api/names-api.ts';
 import type { QuotaListAnswer, QuotaRequest, QuotaStatus } from '../wire/api/quota-api.ts';
 import type { Pausable, PauseScope } from '../core/quota/pauses.ts';
-import type { PlanAnswer, PlanRequest } from '../wire/plan/plan.ts';
+import type { MovesRequest, PlanAnswer, PlanRequest } from '../wire/plan/plan.ts';
 import type { RemedyPolicy } from '../core/detector/remedies.ts';
 import type { RemedyPolicyRequest } from '../wire/verdicts/verdict-records.ts';
 import type { VerdictsAnswer } from '../wire/verdicts/verdicts.ts';
@@ -169,6 +169,11 @@ export class MonitorClient {
   /** All that runs, in turn. */
   async restart(ref: JobRef, options: CallOptions = {}): Promise<SubmitAnswer> {
     return bodyOf(await this.#post(`${pathOf(ref)}/restart`, { ...options, repeatable: false }));
+  }
+
+  /** Allocations that are to run on other hosts, each in its turn; twice asked counts once. */
+  async move(ref: JobRef, request: MovesRequest, options: CallOptions = {}): Promise<JobSummary> {
+    return bodyOf(await this.#post(`${pathOf(ref)}/moves`, { ...options, body: request }));
   }
 
   async history(ref: JobRef, options: CallOptions = {}): Promise<HistoryAnswer> {

@@ -15,10 +15,10 @@ const UNTOLD_MS = 3_000;
 const UNTOLD_AFTER_FAULT_MS = 15_000;
 
 /** Ends that are ours: the service would have gone on. */
-const OURS = [CAUSES.version, CAUSES.draining, CAUSES.notMatching];
+const OURS = [CAUSES.version, CAUSES.draining, CAUSES.notMatching, CAUSES.moved];
 
 /**
- * I63: an update, a drain or a change of constraints stops nothing that serves when fewer would be left than the update policy says: `count`
+ * I63: an update, a drain, a change of constraints or a move stops nothing that serves when fewer would be left than the update policy says: `count`
  * less `parallelism`, or `count` with `start-first`. One of the newest version counts when it has run for `minHealthy`.
  */
 export function checkAvailable(step: Step, cell: CellAt, at: Stamp, known: Known, findings: Findings): void {

@@ -190,8 +190,8 @@ export const IN_SCHEDULERS: readonly Mutant[] = [
     theme: 'drained',
     slip: 'what runs on a host that is drained is left there',
     file: 'src/core/slots/counted-slots.ts',
-    find: "if (condition.state !== 'draining') return null;",
-    replace: "if (condition.state !== 'lost') return null;",
+    find: "if (condition.state !== 'draining') return movedOf(",
+    replace: "if (condition.state !== 'lost') return movedOf(",
     breaks: ['I62'],
   },
   {

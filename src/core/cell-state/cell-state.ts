@@ -184,6 +184,17 @@ export class CellState {
     if (claim.shared !== undefined) this.pools.assume(claim.shared, -1);
   }
 
+  /** Counts a claim of the ledger, for a question, as not there. `putBack` ends that. */
+  lift(claim: Claim): void {
+    this.index.shift(this.#slot(claim.host), claim, -1);
+    if (claim.shared !== undefined) this.pools.assume(claim.shared, -1);
+  }
+
+  putBack(claim: Claim): void {
+    this.index.shift(this.#slot(claim.host), claim, 1);
+    if (claim.shared !== undefined) this.pools.assume(claim.shared, 1);
+  }
+
   hostOf(id: string): Host | undefined {
     return this.#slots.get(id)?.host;
   }

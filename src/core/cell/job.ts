@@ -281,6 +281,8 @@ export interface ReschedulePolicy {
   readonly onReturn?: ReturnPolicy;
   /** False: neither a drain nor a label of its host moves it; at a drain's deadline it is stopped, and begins again on that host. Absent: it moves. */
   readonly onDrain?: boolean;
+  /** Somebody asks for it: `move`, `rebalance`. Absent: as a drain does. */
+  readonly onRequest?: boolean;
 }
 
 /**
@@ -295,12 +297,28 @@ export interface JobRecord {
   readonly submittedAtMs: number;
   /** What its user said about the update to this version. */
   readonly rollout?: RolloutWish;
+  /** Allocations that somebody asked to have on other hosts. Absent: none. Another version begins without them. */
+  readonly moves?: readonly Move[];
   /** The earlier version whose spec this is again. */
   readonly restores?: number;
   /** Its user deleted it: it is stopped, and its records go when its hosts have released everything. */
   readonly deleted?: true;
   /** W3C trace context of the submission, so that every scheduler's work joins one trace; absent: none. */
   readonly traceparent?: string;
+}
+
+/** So many of one job stand in its record at once. */
+export const JOB_MOVES_MAX = 100;
+
+/** One allocation is to run on another host. It is done when there is no such allocation any more. */
+export interface Move {
+  readonly allocation: string;
+  /** The host, when it takes it; absent: any other one. */
+  readonly to?: string;
+  readonly reason: string;
+  readonly by: string;
+  /** What has not begun by then stays. */
+  readonly untilMs: number;
 }
 
 export interface RolloutWish {

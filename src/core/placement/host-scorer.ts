@@ -19,6 +19,14 @@ import { WEIGHT_FULL } from '../cell/job.ts';
 import { gpuLossScore, leftWeights, loadScore } from '../scoring/scoring.ts';
 import type { Selection } from '../cell-state/selection.ts';
 
+/** How good a host is for one more allocation of a group, in units of the load score's range. */
+export interface ScoreParts {
+  /** What its load says, or a policy of somebody's own. */
+  readonly load: number;
+  /** Affinity, spread, and the copies that are there already. */
+  readonly preference: number;
+}
+
 /** Filters and scores single hosts for one request, from the tables alone. */
 export class HostScorer {
   readonly need: Float64Array;
@@ -121,6 +129,20 @@ export class HostScorer {
   /** The score after a pick. */
   scoreNow(host: number): number {
     return this.score(host, this.#index.rows, host * ROW);
+  }
+
+  /** The whole score, what its stratum shares included; null: the host does not take one more. */
+  partsOf(host: number): ScoreParts | null {
+    const hostClass = this.#index.classes.classOf[host]!;
+    const { all, stratumOf, hostAffinities } = this.#selection;
+    if (!all && stratumOf[hostClass]! < 0) return null;
+    if (!this.stillFits(host) || this.#group.isTaken(host)) return null;
+    const [rows, offset] = [this.#index.rows, host * ROW];
+    const own = hostAffinities.length > 0 ? this.#ownAffinity(this.#index.slot(host)) : 0;
+    return {
+      load: this.#load(host, rows, offset, this.#emptiness(rows, offset) - this.#asked),
+      preference: this.#group.preference(hostClass) + own - this.#group.sameHostCostOn(host),
+    };
   }
 
   #load(host: number, rows: Rows, offset: number, empty: number): number {

@@ -10,7 +10,7 @@
  * 5. On the host that is taken, `fit/` chooses devices (`gpu-choice.ts`) and ports
  *
  * `explain.ts` answers why hosts refuse, with `filters.ts`, one function for each check of a single host; `fits.ts` how many of a
- * group fit at once, now and in an empty cell. `PlacementPolicy.sample` decides
+ * group fit at once, now and in an empty cell; `score-parts.ts` what single hosts score. `PlacementPolicy.sample` decides
  * how good a place is found.
  */
 import { CPU, ROW } from '../cell-state/capacity-tree.ts';

@@ -1,3 +1,4 @@
+import type { Allocation } from '../cell/allocation.ts';
 import type { Group } from '../cell/job.ts';
 import { SURPLUS_PRECEDENCE } from '../cell/claim.ts';
 import { slotsMaxOf } from '../cell/job.ts';
@@ -5,6 +6,7 @@ import { settleDuplicates } from './duplicates.ts';
 import type { Slot } from './slot-table.ts';
 import { nextOf, sameWorkAs, slotTable, vacantInMs } from './slot-table.ts';
 import { misplacedOf } from './misplaced.ts';
+import { causeOfMove, moveOf } from './moves.ts';
 import type { Gate } from './rollout.ts';
 import { gateOf, holdOf, holdOfVacant, isUp, isWatched, surgeIn, unprovenMs } from './rollout.ts';
 import { evaluateSurplus } from './surplus-slots.ts';
@@ -164,6 +166,8 @@ export interface Displaced {
   readonly stop: Stop;
   readonly atOnce: boolean;
   readonly byVersion: boolean;
+  /** Somebody asked for it. */
+  readonly byMove?: true;
 }
 
 /** What no longer runs as, or where, its group is to run, by allocation. */
@@ -311,12 +315,31 @@ function displacedBy(
   // It became part of the minimum: as surplus, anybody could take its place.
   if (allocation.precedence === SURPLUS_PRECEDENCE && allocation.index < group.count)
     return { stop: { allocation, mode: 'stop', cause: causeOf(view) }, atOnce: false, byVersion: true };
-  if (state.misplaced.has(allocation.id))
-    return { stop: { allocation, mode: 'stop', cause: CAUSES.notMatching }, atOnce: false, byVersion: false };
-  if (condition.state !== 'draining') return null;
-  if (group.reschedule.onDrain === false) return null;
+  if (state.misplaced.has(allocation.id)) {
+    const stop: Stop = { allocation, mode: 'stop', cause: CAUSES.notMatching };
+    return isHeld(view) ? null : { stop, atOnce: false, byVersion: false };
+  }
+  if (condition.state !== 'draining') return movedOf(view, group, allocation, draft);
+  if (group.reschedule.onDrain === false || isHeld(view)) return null;
   // A batch task may end by itself before the deadline; a service never does.
   return state.runsForEver ? { stop: drained, atOnce: false, byVersion: false } : null;
+}
+
+/** What is stopped while placement is paused has no place until that ends (S0.43): it stays as long as it may. */
+function isHeld({ isPaused }: JobView): boolean {
+  return isPaused?.() === true;
+}
+
+function movedOf(
+  view: JobView,
+  group: Group,
+  allocation: Allocation,
+  draft: EvaluationDraft,
+): Omit<Displaced, 'live'> | null {
+  const move = moveOf(view, group, allocation, draft);
+  if (move === null) return null;
+  const stop: Stop = { allocation, mode: 'stop', cause: causeOfMove(move) };
+  return { stop, atOnce: false, byVersion: false, byMove: true };
 }
 
 export function isRunning(live: LiveAllocation): boolean {

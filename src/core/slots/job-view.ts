@@ -31,6 +31,10 @@ export interface JobView {
    * minimum.
    */
   readonly elasticTarget?: (group: Group, has: number) => number;
+  /** An operator has paused placement for the job: what is stopped would not be started again. Absent: nobody has. */
+  readonly isPaused?: () => boolean;
+  /** Would the host take one more of the group, if that allocation left its own? Absent: all would. */
+  readonly takes?: (group: Group, host: string, allocation: string) => boolean;
   readonly nowMs: number;
 }
 
@@ -80,6 +84,8 @@ export interface Fill {
   readonly host?: string;
   /** Above the minimum of an elastic group: it takes what is idle, and waits for nothing. */
   readonly surplus?: true;
+  /** Where it is to be, if that host takes it. */
+  readonly prefersHost?: string;
 }
 
 export interface Stop {
@@ -130,6 +136,7 @@ export const CAUSES = {
   draining: 'host is draining',
   duplicate: 'duplicate of',
   notMatching: 'host no longer matches',
+  moved: 'moved',
   unplaceable: 'unplaceable',
   evicted: 'evicted by',
   gangBroken: 'gang begins again',

@@ -5,7 +5,7 @@ import type { AllocationReport } from '../host/report.ts';
 import { isTerminal } from '../host/states.ts';
 import type { EvaluationDraft, JobView, LiveAllocation } from './job-view.ts';
 import { earlier } from './job-view.ts';
-import { surgeOf, updatePolicyOf } from './update-policy.ts';
+import { surgeOf, surgeOfMove, updatePolicyOf } from './update-policy.ts';
 import type { Slot } from './slot-table.ts';
 
 /** How long an allocation must run without a restart until it counts as up, unless its group says otherwise. */
@@ -141,9 +141,14 @@ export function surgeIn(
   view: JobView,
   group: Group,
   table: ReadonlyMap<number, Slot>,
-  displaced: ReadonlyMap<string, { readonly byVersion: boolean; readonly live: LiveAllocation }>,
+  displaced: ReadonlyMap<
+    string,
+    { readonly byVersion: boolean; readonly byMove?: true; readonly live: LiveAllocation }
+  >,
 ): number {
-  const wanted = surgeOf(group, isPromoted(view) || updatePolicyOf(group).autoPromote);
+  const { autoPromote } = updatePolicyOf(group);
+  const moveWants = surgeOfMove(group);
+  const wanted = Math.max(surgeOf(group, isPromoted(view) || autoPromote), moveWants);
   if (wanted === 0) return 0;
   let there = 0;
   let isAllUp = true;
@@ -156,6 +161,7 @@ export function surgeIn(
     view.record.rollout?.paused === true ||
     outdated.every(({ live }) => (view.rolloutPause?.on(live.allocation.host) ?? null) !== null);
   if (outdated.length > 0) return isPaused ? Math.min(wanted, there) : wanted;
+  if ([...displaced.values()].some((one) => one.byMove === true)) return Math.max(moveWants, there);
   return isAllUp ? 0 : Math.min(wanted, there);
 }
 

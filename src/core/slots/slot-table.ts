@@ -4,6 +4,7 @@ import type { Group, Job } from '../cell/job.ts';
 import { attemptsUsedUp, failuresInARow, isFailure, rescheduleDelayMs } from './reschedule.ts';
 import type { Fill, JobView, LiveAllocation } from './job-view.ts';
 import { CAUSES } from './job-view.ts';
+import { awaitedTargets, targetOf } from './move-targets.ts';
 import { CLOCK_TOLERANCE_MS } from '../quota/ticket.ts';
 
 /** One slot: its live allocations and its history. */
@@ -141,6 +142,8 @@ export function nextOf(
   const replaced = [...slot.aside, ...slot.live].at(-1)?.allocation;
   const host = awaitedHost(view, group, last);
   const replaces = replaced?.id ?? last?.allocation;
+  const target = targetOf(view, last);
+  const left = target === null || last === undefined ? NO_HOSTS : [last.host];
   return {
     kind: 'fill',
     fill: {
@@ -148,7 +151,8 @@ export function nextOf(
       index,
       attempt: Math.max(0, last?.attempt ?? 0, replaced?.attempt ?? 0) + 1,
       ...(replaces === undefined ? {} : { replaces }),
-      avoidHosts: host === null ? avoided(slot, runsForEver) : NO_HOSTS,
+      avoidHosts: host === null ? [...avoided(slot, runsForEver), ...left] : NO_HOSTS,
+      ...(target?.to === undefined ? {} : { prefersHost: target.to }),
       notBeforeMs,
       sinceMs: Math.max(view.record.submittedAtMs, waitingSinceMs, notBeforeMs),
       ...(host === null ? {} : { host }),
@@ -170,7 +174,8 @@ function awaitedHost(view: JobView, { reschedule }: Group, last: Outcome | undef
 /** Of a slot that was never filled. */
 function firstFill(view: JobView, group: Group, index: number, waitingSinceMs: number): Fill {
   const sinceMs = Math.max(view.record.submittedAtMs, waitingSinceMs);
-  return { group: group.name, index, attempt: 1, avoidHosts: NO_HOSTS, notBeforeMs: 0, sinceMs };
+  const avoidHosts = index < group.count ? NO_HOSTS : awaitedTargets(view, group);
+  return { group: group.name, index, attempt: 1, avoidHosts, notBeforeMs: 0, sinceMs };
 }
 
 function hasFailedForGood(

@@ -14,6 +14,8 @@
  * - `rollout.ts`: when an allocation counts as up, how far an update may go, and why it waits; `update-policy.ts`: its rules'
  *   defaults
  * - `misplaced.ts`: what no longer runs where its group may run
+ * - `movable.ts`: what may be moved when somebody asks; `moves.ts`: what was asked for;
+ *   `move-targets.ts`: where it goes
  * - `given-up.ts`: when an allocation on a lost host is released without the host's word
  * - `outcomes.ts`: the final record of an allocation, and which records may go
  */

@@ -27,3 +27,9 @@ export function surgeOf(group: Group, isPromoted: boolean): number {
   const more = strategy === 'start-first' && (canary === 0 || isPromoted) ? parallelism : 0;
   return Math.max(canary, more);
 }
+
+/** The same of a move that somebody asked for: another one starts first where an update would do so. */
+export function surgeOfMove(group: Group): number {
+  const { strategy, parallelism } = updatePolicyOf(group);
+  return strategy === 'start-first' && !group.gang ? parallelism : 0;
+}

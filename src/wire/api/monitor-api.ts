@@ -27,6 +27,7 @@ import type { SchedulerStatus } from './scheduler-api.ts';
  *   POST /v1/jobs/:namespace/:job/undo       UndoRequest → SubmitAnswer: an earlier version's spec, as a new version
  *   POST /v1/jobs/:namespace/:job/scale      ScaleRequest → SubmitAnswer
  *   POST /v1/jobs/:namespace/:job/restart    → SubmitAnswer
+ *   POST /v1/jobs/:namespace/:job/moves      MovesRequest (plan/plan.ts) → JobSummary
  *   GET  /v1/jobs/:namespace/:job/history    → HistoryAnswer
  *   POST /v1/runs                              a job file as JSON; header `Idempotency-Key` → RunAnswer
  *   GET  /v1/jobs/:namespace/:job/exit?waitMs  → RunExit (200), or 204 when it did not end within waitMs

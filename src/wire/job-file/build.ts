@@ -131,6 +131,7 @@ function buildGroup(
       onHostLost: file.reschedule?.onHostLost ?? reschedule.onHostLost,
       ...(onReturn === undefined || onReturn === DEFAULT_ON_RETURN ? {} : { onReturn }),
       ...(file.reschedule?.onDrain === false ? { onDrain: false } : {}),
+      ...(file.reschedule?.onRequest === undefined ? {} : { onRequest: file.reschedule.onRequest }),
     },
     deadlineMs: file.deadline ?? null,
     ...(file.disconnect === undefined ? {} : { stopAfterDisconnectMs: file.disconnect.stopAfter }),

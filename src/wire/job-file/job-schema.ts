@@ -47,6 +47,10 @@ const rescheduleFields = z.strictObject({
     z.boolean(),
     'Moves when its host is drained, or is labelled so that it no longer matches. false: it runs on to the deadline, and begins again on that host. Default true.',
   ),
+  onRequest: optional(
+    z.boolean(),
+    'Moves when somebody asks: moorage move, moorage rebalance. Default: as onDrain says.',
+  ),
 });
 
 const NEVER: z.output<typeof rescheduleFields> = { attempts: 0, onHostLost: false, onDrain: false };

@@ -63,6 +63,7 @@ function groupToFile(group: Group, system: boolean): Record<string, unknown> {
       onHostLost: group.reschedule.onHostLost,
       ...(group.reschedule.onReturn === undefined ? {} : { onReturn: group.reschedule.onReturn }),
       ...(group.reschedule.onDrain === undefined ? {} : { onDrain: group.reschedule.onDrain }),
+      ...(group.reschedule.onRequest === undefined ? {} : { onRequest: group.reschedule.onRequest }),
     },
     ...(group.deadlineMs === null ? {} : { deadline: formatDuration(group.deadlineMs) }),
     ...(group.stopAfterDisconnectMs === undefined

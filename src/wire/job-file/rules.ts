@@ -29,6 +29,7 @@ export function checkRules(file: LongFile): RuleFault[] {
     faults.push(...checkSecrets(at, group), ...checkVolumes(at, group, type));
     faults.push(...checkEndpoints(at, group, file.namespace ?? DEFAULT_NAMESPACE));
     faults.push(...checkUpdate(at, group, type), ...checkReturn(at, group, type));
+    faults.push(...checkRequest(at, group, type));
     for (const key of ['restart', 'reschedule'] as const) {
       const { delay, maxDelay } = group[key] ?? {};
       if (delay !== undefined && maxDelay !== undefined && maxDelay < delay)
@@ -100,6 +101,18 @@ function checkReturn(
     [disconnect !== undefined, 'its host has ended it by then (disconnect.stopAfter); remove one of the two'],
   ];
   const path = [...at, 'reschedule', 'onReturn'];
+  return contradictions.filter(([holds]) => holds).map(([, text]) => ({ path, text }));
+}
+
+/** What nobody's word moves says so, rather than that a word would. */
+function checkRequest(at: readonly string[], { reschedule, gang }: GroupFile, type: JobType): RuleFault[] {
+  if (reschedule?.onRequest !== true) return [];
+  const contradictions: readonly (readonly [boolean, string])[] = [
+    [type === 'system', 'a system job has one allocation on every matching host; remove this field'],
+    [type === 'batch', 'a batch task would begin again from its start; remove this field'],
+    [gang === true, 'a gang would begin again as a whole; remove this field, or gang'],
+  ];
+  const path = [...at, 'reschedule', 'onRequest'];
   return contradictions.filter(([holds]) => holds).map(([, text]) => ({ path, text }));
 }
 
@@ -314,6 +327,11 @@ function checkVolumes(at: readonly string[], group: GroupFile, type: JobType): R
       );
     if (access === 'shared' && group.gang === true)
       fault(path, 'members of a gang have no common data; remove gang, or this field');
+    if (reschedule?.onRequest === true)
+      fault(
+        ['reschedule', 'onRequest'],
+        `its volume ${name} stays on its host, and the job with it: remove this field`,
+      );
     if (reschedule?.onDrain === true)
       fault(
         ['reschedule', 'onDrain'],

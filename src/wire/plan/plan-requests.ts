@@ -1,17 +1,22 @@
 import { z } from 'zod';
 import { jobRecordSchema } from '../records/job-codec.ts';
 import { hostCodec } from '../records/records.ts';
-import { id, readBody } from '../api/api.ts';
+import { id, plainText, readBody } from '../api/api.ts';
 import { claim } from '../api/host-requests.ts';
-import type { PlanRequest, SchedulerPlanRequest } from './plan.ts';
-import { PLAN_HOSTS_MAX } from '../values/bounds.ts';
+import { MOVES_MAX } from './plan.ts';
+import type { MovesRequest, PlanRequest, SchedulerPlanRequest } from './plan.ts';
+import { JOB_MOVES_MAX } from '../../core/cell/job.ts';
+import { PLAN_HOSTS_MAX, TEXT_BYTES_MAX } from '../values/bounds.ts';
 import { ProblemError } from '../api/problem.ts';
+
+const rebalance = z.strictObject({ budget: z.int().min(1).max(MOVES_MAX) });
 
 /** A job file is checked by `parseJobObject`. */
 export const planRequest: z.ZodType<PlanRequest> = z.strictObject({
   submit: z.exactOptional(z.record(z.string(), z.unknown())),
   hostsLost: z.exactOptional(z.array(id).min(1).max(PLAN_HOSTS_MAX)),
   hostsAdded: z.exactOptional(z.strictObject({ count: z.int().min(1).max(PLAN_HOSTS_MAX), like: id })),
+  rebalance: z.exactOptional(rebalance),
 });
 
 const claims = z.array(z.strictObject(claim));
@@ -27,7 +32,26 @@ const schedulerPlanRequest: z.ZodType<SchedulerPlanRequest> = z.strictObject({
   submit: z.exactOptional(jobRecordSchema),
   evicted: z.array(z.strictObject({ namespace: id, job: id, id, by: z.string() })),
   affected: z.boolean(),
+  rebalance: z.exactOptional(rebalance),
 });
+
+export const movesRequest: z.ZodType<MovesRequest> = z.strictObject({
+  moves: z
+    .array(z.strictObject({ allocation: id, to: z.exactOptional(id) }))
+    .min(1)
+    .max(JOB_MOVES_MAX),
+  reason: plainText(TEXT_BYTES_MAX),
+});
+
+/** @throws ProblemError 400 with the place that is wrong */
+export function readMovesRequest(body: unknown): MovesRequest {
+  const request = readBody(movesRequest, body);
+  const ids = request.moves.map(({ allocation }) => allocation);
+  const twice = ids.findIndex((one, n) => ids.indexOf(one) < n);
+  if (twice < 0) return request;
+  const detail = `${ids[twice] ?? ''} is moved twice`;
+  throw new ProblemError({ status: 400, code: 'bad-request', detail, path: `moves.${String(twice)}` });
+}
 
 /** @throws ProblemError 400 with the place that is wrong */
 export function readPlanRequest(body: unknown): PlanRequest {
@@ -36,7 +60,7 @@ export function readPlanRequest(body: unknown): PlanRequest {
   throw new ProblemError({
     status: 400,
     code: 'bad-request',
-    detail: 'one of submit, hostsLost and hostsAdded is needed, and no more',
+    detail: 'one of submit, hostsLost, hostsAdded and rebalance is needed, and no more',
     path: '',
   });
 }

@@ -4,6 +4,8 @@
  *   POST /v1/plan   to a monitor: PlanRequest → PlanAnswer
  *   POST /v1/plan   to a scheduler: SchedulerPlanRequest → SchedulerPlan
  *
+ *   POST /v1/jobs/:namespace/:job/moves   to a monitor: MovesRequest → JobSummary; this one is carried out
+ *
  * A monitor asks the scheduler that would decide, and then the owners of what that one would preempt.
  *
  * - `plan.ts` (this file): requests and answers
@@ -20,10 +22,31 @@ export interface PlanRequest {
   readonly submit?: unknown;
   readonly hostsLost?: readonly string[];
   readonly hostsAdded?: { readonly count: number; readonly like: string };
+  /** Which moves would make the cell better, so many at most. */
+  readonly rebalance?: RebalanceWish;
 }
+
+export interface RebalanceWish {
+  readonly budget: number;
+}
+
+/** Moves in one answer, and those asked for with one request. */
+export const MOVES_MAX = 1_000;
 
 /** Acts of all jobs in one answer; the rest is counted in `actsLeftOut`. */
 export const PLAN_ACTS_MAX = 10_000;
+
+/** Allocations of one job that are to run on other hosts, in turn, by the rules of its updates. */
+export interface MovesRequest {
+  readonly moves: readonly WantedMove[];
+  readonly reason: string;
+}
+
+export interface WantedMove {
+  readonly allocation: string;
+  /** Absent: its scheduler chooses another host. */
+  readonly to?: string;
+}
 
 export interface PlanAnswer {
   /** Jobs that would be decided otherwise, in the order of decision; of namespaces that the caller sees. */
@@ -36,6 +59,24 @@ export interface PlanAnswer {
   readonly unanswered: readonly string[];
   /** The search was ended before all was decided. */
   readonly isCut: boolean;
+  /** What a rebalance would move, the best first of each scheduler; of namespaces that the caller sees. Absent: none was asked for. */
+  readonly moves?: readonly PlanMove[];
+  readonly movesHidden?: number;
+}
+
+/** An allocation that would be better elsewhere. */
+export interface PlanMove {
+  readonly namespace: string;
+  readonly job: string;
+  /** `web[2]` */
+  readonly slot: string;
+  readonly allocation: string;
+  readonly from: string;
+  readonly to: string;
+  /** How much better it scores there, in units of the load score's range. */
+  readonly gain: number;
+  /** For people. */
+  readonly reason: string;
 }
 
 /** What one job would do, until nothing more follows in a cell where nothing else happens. */
@@ -100,6 +141,8 @@ export interface SchedulerPlanRequest {
   readonly evicted: readonly EvictedAllocation[];
   /** Decide for all own jobs that hosts of `cell` concern. */
   readonly affected: boolean;
+  /** Propose moves of own jobs instead. */
+  readonly rebalance?: RebalanceWish;
 }
 
 export interface EvictedAllocation {
@@ -117,4 +160,6 @@ export interface SchedulerPlan {
   /** Allocations of jobs of other schedulers. */
   readonly evicted: readonly EvictedAllocation[];
   readonly isCut: boolean;
+  /** Absent: none was asked for. */
+  readonly moves?: readonly PlanMove[];
 }

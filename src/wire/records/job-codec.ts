@@ -116,6 +116,7 @@ const group = z.looseObject({
     onHostLost: z.boolean(),
     onReturn: z.exactOptional(z.enum(RETURN_POLICIES)),
     onDrain: z.exactOptional(z.boolean()),
+    onRequest: z.exactOptional(z.boolean()),
   }),
   deadlineMs: whole.nullable(),
   stopAfterDisconnectMs: z.exactOptional(whole),
@@ -170,6 +171,14 @@ export const jobRecordSchema = z.looseObject({
       promoted: z.exactOptional(z.literal(true)),
       atMs: whole,
     }),
+  ),
+  moves: z.exactOptional(
+    z.array(
+      z.looseObject({
+        ...{ allocation: z.string(), to: z.exactOptional(z.string()), reason: z.string() },
+        ...{ by: z.string(), untilMs: whole },
+      }),
+    ),
   ),
   restores: z.exactOptional(whole),
   deleted: z.exactOptional(z.literal(true)),

@@ -55,7 +55,14 @@ const MORE: Readonly<Record<string, readonly unknown[]>> = {
     },
   ],
   'agent POST /v1/allocations/:id/signal': [{ commandId: 's1', task: 'main', signal: 'SIGCONT' }],
-  'monitor POST /v1/plan': [{ hostsLost: ['@host'] }, { hostsAdded: { count: 2, like: '@host' } }],
+  'monitor POST /v1/jobs/:namespace/:job/moves': [
+    { moves: [{ allocation: '@allocation', to: '@host' }], reason: 'x' },
+  ],
+  'monitor POST /v1/plan': [
+    { hostsLost: ['@host'] },
+    { hostsAdded: { count: 2, like: '@host' } },
+    { rebalance: { budget: 3 } },
+  ],
   'scheduler POST /v1/plan': [
     {
       cell: { hostsLost: ['@host'], hostsAdded: [], placed: [terms.claim], freed: [] },

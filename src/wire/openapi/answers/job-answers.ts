@@ -138,6 +138,15 @@ export const planAnswer: z.ZodType<PlanAnswer> = z.object({
   ),
   versionBefore: maybe(whole.nullable()),
   ...{ jobsHidden: whole, unanswered: texts, isCut: z.boolean() },
+  moves: maybe(
+    z.array(
+      z.object({
+        ...{ namespace: text, job: text, slot: text, allocation: text, from: text, to: text },
+        ...{ gain: z.number(), reason: text },
+      }),
+    ),
+  ),
+  movesHidden: maybe(whole),
 });
 
 export const runAnswer: z.ZodType<RunAnswer> = z.object({

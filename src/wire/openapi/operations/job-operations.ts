@@ -1,4 +1,4 @@
-import { planRequest } from '../../plan/plan-requests.ts';
+import { movesRequest, planRequest } from '../../plan/plan-requests.ts';
 import { rolloutRequest, scaleRequest, undoRequest } from '../../api/monitor-requests.ts';
 import type { Operation } from './operation.ts';
 import { text, count, NAMESPACE, PAGE, ok, NO_JOB, BAD, UNSURE, RENEWED } from './operation.ts';
@@ -84,6 +84,20 @@ export const JOB_OPERATIONS: Readonly<Record<string, Operation>> = {
     summary: 'Makes a new version of the same, so that all of it starts anew',
     answers: RENEWED,
     errors: { ...BAD, ...NO_JOB, 409: ['not-a-service', 'contended'], ...UNSURE },
+  },
+  'POST /v1/jobs/:namespace/:job/moves': {
+    summary: 'Asks to have allocations of a service on other hosts, in turn, by the rules of its updates',
+    ...{
+      body: movesRequest,
+      example: { moves: [{ allocation: '01k0e6p7vbq2x4r8s1t3w5y7za', to: 'host-2' }], reason: '' },
+    },
+    answers: ok('JobSummary'),
+    errors: {
+      ...BAD,
+      404: ['no-such-job', 'no-such-host'],
+      409: ['not-placed', 'not-movable', 'wrong-host', 'too-many-moves', 'contended'],
+      ...UNSURE,
+    },
   },
   'GET /v1/jobs/:namespace/:job/history': {
     summary: 'Lists the versions of a job, the newest first',

@@ -24,6 +24,19 @@ describe('the reschedule policy of a job file', () => {
     expect(policyOf({ onHostLost: true })).toMatchObject({ onHostLost: true });
   });
 
+  it('S0.2 S0.3 S0.38 a word may move what no drain moves, and where it cannot that is refused', () => {
+    expect(policyOf({ onDrain: false, onRequest: true })).toMatchObject({ onDrain: false, onRequest: true });
+    expect(policyOf({ onRequest: false })).toMatchObject({ onRequest: false });
+    expect(policyOf({})).not.toHaveProperty('onRequest');
+    const asked = { reschedule: { onRequest: true } };
+    expect(faultOf({ ...asked, type: 'batch' })).toMatch(/onRequest: a batch task would begin again/);
+    expect(faultOf({ ...asked, type: 'system' })).toMatch(/onRequest: a system job has one allocation/);
+    expect(faultOf({ ...asked, gang: true, count: 2 })).toMatch(/onRequest: a gang would begin again/);
+    const reading = read(asked);
+    if (!reading.ok) throw new Error('refused');
+    expect(parseJobObject(jobToFile(reading.job))).toMatchObject(reading);
+  });
+
   it('S0.2 what is no cause is refused with its place', () => {
     expect(faultOf({ reschedule: 'always' })).toMatch(/^reschedule: expected never, or a map such as/);
     expect(faultOf({ reschedule: { onFullMoon: true } })).toMatch(/onFullMoon/);
@@ -36,6 +49,9 @@ describe('the reschedule policy of a job file', () => {
     const data = { volumes: { data: {} }, mounts: { data: {} } };
     expect(faultOf({ ...data, reschedule: { onDrain: true } })).toMatch(
       /reschedule\.onDrain: its volume data stays on the host that is drained/,
+    );
+    expect(faultOf({ ...data, reschedule: { onRequest: true } })).toMatch(
+      /reschedule\.onRequest: its volume data stays on its host/,
     );
     expect(faultOf({ ...data, reschedule: 'never' })).toBe('none');
   });
