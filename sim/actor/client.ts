@@ -5,6 +5,7 @@ import { HttpError } from '../../src/ports/http.ts';
 import { sleep } from '../../src/runtime/wait/wait.ts';
 import { parseJobObject } from '../../src/wire/job-file/job-file.ts';
 import { ProblemError } from '../../src/wire/api/problem.ts';
+import type { WantedMove } from '../../src/wire/plan/plan.ts';
 import type { ApiAnswer, ApiCall } from '../history/facts.ts';
 import type { Actor } from './actor.ts';
 import type { Environment } from './environment.ts';
@@ -44,6 +45,7 @@ export interface ClientParts {
   readonly shared: readonly SharedResource[];
   /** What it does as the cell's operator. */
   readonly hostActions: readonly HostAction[];
+  readonly movesAtMs: readonly number[];
   /** When the store was restored: all that was accepted is submitted again. */
   readonly restoredMs: readonly number[];
 }
@@ -56,6 +58,7 @@ export function clientActor(environment: Environment, parts: ClientParts): Actor
     const at = (atMs: number, act: () => void): void => void clock.after(atMs - clock.monotonicMs(), act);
     void requester.share(parts.shared);
     for (const action of parts.hostActions) at(action.atMs, () => void requester.setEligibility(action));
+    for (const atMs of parts.movesAtMs) at(atMs, () => void requester.move());
     for (const request of parts.requests)
       at(request.atMs, () => void requester.serve(request).then(parts.onServed));
     for (const atMs of parts.restoredMs)
@@ -65,6 +68,10 @@ export function clientActor(environment: Environment, parts: ClientParts): Actor
       });
   });
 }
+
+/** Of one rebalance. */
+const MOVES_AT_ONCE = 3;
+const MOVE_TRIES = 8;
 
 class Requester {
   readonly #ports: ClientPorts;
@@ -89,6 +96,29 @@ class Requester {
     const request = { state, reason: 'test', ...(deadlineMs === undefined ? {} : { deadlineMs }) };
     const isWanted = (): boolean => this.#lastAction.get(host) === action;
     await this.#untilDone(() => this.#ports.client.setEligibility(host, request), isWanted);
+  }
+
+  /** What a rebalance proposes, and something beside. Whatever is refused or lost is not asked for again. */
+  async move(): Promise<void> {
+    const { client, random } = this.#ports;
+    const plan = await client.plan({ rebalance: { budget: MOVES_AT_ONCE } }).catch(() => null);
+    for (const { namespace, job, allocation, to } of plan?.moves ?? [])
+      await this.#askToMove({ namespace, job }, { allocation, to });
+    const all = await client.allocations({}).catch(() => null);
+    const wanted = (all?.allocations ?? []).filter(({ allocation }) => allocation.desired === 'run');
+    const first = random.below(Math.max(1, wanted.length));
+    for (const { allocation } of [...wanted.slice(first), ...wanted.slice(0, first)].slice(0, MOVE_TRIES)) {
+      const { namespace, job, id } = allocation;
+      if (await this.#askToMove({ namespace, job }, { allocation: id })) return;
+    }
+  }
+
+  /** @returns whether it was taken: batch tasks, and what an update is about to replace, are refused */
+  async #askToMove(ref: Ref, move: WantedMove): Promise<boolean> {
+    return await this.#ports.client.move(ref, { moves: [move], reason: 'test' }).then(
+      () => true,
+      () => false,
+    );
   }
 
   async #untilDone(act: () => Promise<unknown>, isWanted = (): boolean => true): Promise<void> {

@@ -58,6 +58,7 @@ import { checkClosed } from './commits/closed-hosts.ts';
 import { checkSurplus } from './commits/surplus.ts';
 import { checkDuplicates } from './commits/duplicates.ts';
 import { checkDrainedSlots } from './commits/drained-slots.ts';
+import { checkMoves } from './commits/moves.ts';
 import { checkDrained } from './liveness/drained.ts';
 import { beforeOf, ComparedWritesChecker } from './store/compared-writes.ts';
 import { checkExits } from './processes/exits.ts';
@@ -191,6 +192,7 @@ function checkRevisions(
     checkAvailable(step, state.cell, at, { run, disturbed }, findings);
     checkDrainedSlots(step, state.cell, run, findings);
     checkSurplus(step, run, findings);
+    checkMoves(step, run, findings);
     checkDuplicates(step, state.cell, findings);
   }
   return { cell: state.cell, alive: losses.alive };

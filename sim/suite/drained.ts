@@ -28,6 +28,15 @@ export function drawnHostActions({ hosts, activeMs }: Scenario, random: SeededRa
   return actions.sort((a, b) => a.atMs - b.atMs);
 }
 
+/** When the same operator has something moved, in every second run. */
+export function drawnMoves({ activeMs }: Scenario, random: SeededRandom): readonly number[] {
+  if (random.below(2) === 0) return [];
+  const times: number[] = [];
+  for (let atMs = 1_500 + random.below(1_500); atMs < activeMs; atMs += 1_000 + random.below(2_000))
+    times.push(atMs);
+  return times;
+}
+
 /**
  * Work that is still there when its host is closed: most services run until they are stopped, most jobs for 6 s. Some is moved
  * by no drain.

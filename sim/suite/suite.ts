@@ -19,7 +19,7 @@ import type { Request } from '../actor/client.ts';
 import { BUSY_CELL, SMALL_CELL } from '../world/scenario.ts';
 import { followedFaults } from './followed.ts';
 import { apart } from './apart.ts';
-import { drawnHostActions, lasting } from './drained.ts';
+import { drawnHostActions, drawnMoves, lasting } from './drained.ts';
 import { asking, DEVICES } from './gpus.ts';
 import { drawnRule, grown, GROWERS } from './grown.ts';
 import { named } from './named.ts';
@@ -136,9 +136,10 @@ const RUNS = {
     burstIn({ ...SHORT, gpuModels: DEVICES }, UNSURE, random, (request) => asking(request, random)),
   /** Jobs whose tasks may not share a host or a rack, or are spread. */
   apart: (random) => burstIn(SHORT, UNSURE, random, (request) => apart(request, random)),
-  /** An operator who closes and opens hosts. */
+  /** An operator who closes and opens hosts, and moves what runs. */
   drained: (random) => {
-    const scenario = { ...SHORT, hostActions: drawnHostActions(SHORT, random.split('verdicts')) };
+    const hostActions = drawnHostActions(SHORT, random.split('verdicts'));
+    const scenario = { ...SHORT, hostActions, movesAtMs: drawnMoves(SHORT, random.split('moves')) };
     return burstIn(scenario, UNSURE, random, (request) => lasting(request, random));
   },
   /** Services that hosts follow by name, changed and stopped also after the last fault, and a host that is lost in some. */

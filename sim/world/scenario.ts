@@ -28,6 +28,8 @@ export interface Scenario {
   readonly quota?: { readonly atMs: number; readonly limits: Quota };
   /** What an operator does to hosts, each at its time; absent: nothing. */
   readonly hostActions?: readonly HostAction[];
+  /** When an operator has the cell rebalanced, and something moved beside; absent: never. */
+  readonly movesAtMs?: readonly number[];
   /** How many jobs and one-off runs clients ask for, spread over `activeMs`. */
   readonly jobs: number;
   /** The longest time before a task is begun again on its host, drawn for each job; null: as its type has it (lists: 10 s). */

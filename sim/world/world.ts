@@ -171,7 +171,7 @@ export class World {
   }
 
   #addClient(requests: readonly Request[], plan: readonly Fault[], scenario: Scenario): void {
-    const { shared, hostActions = [] } = scenario;
+    const { shared, hostActions = [], movesAtMs = [] } = scenario;
     const restores = plan.filter(({ kind }) => RESTORES.has(kind));
     const restoredMs = restores.map(({ atMs, durationMs }) => atMs + durationMs);
     const monitors = this.#monitorNames;
@@ -179,7 +179,7 @@ export class World {
     const onServed = (): void => void (this.#unserved -= 1);
     this.#add(
       clientActor(this.environment, {
-        ...{ name: 'client-1', monitors, requests, shared, hostActions, restoredMs, onServed },
+        ...{ name: 'client-1', monitors, requests, shared, hostActions, movesAtMs, restoredMs, onServed },
       }),
     );
   }
