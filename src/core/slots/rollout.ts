@@ -148,8 +148,9 @@ export function surgeIn(
 ): number {
   const { autoPromote } = updatePolicyOf(group);
   const moveWants = surgeOfMove(group);
-  const wanted = Math.max(surgeOf(group, isPromoted(view) || autoPromote), moveWants);
-  if (wanted === 0) return 0;
+  const wanted = surgeOf(group, isPromoted(view) || autoPromote);
+  const most = Math.max(wanted, moveWants);
+  if (most === 0) return 0;
   let there = 0;
   let isAllUp = true;
   for (let index = 0; index < group.count; index++) isAllUp &&= isFilled(view, group, table.get(index));
@@ -162,7 +163,7 @@ export function surgeIn(
     outdated.every(({ live }) => (view.rolloutPause?.on(live.allocation.host) ?? null) !== null);
   if (outdated.length > 0) return isPaused ? Math.min(wanted, there) : wanted;
   if ([...displaced.values()].some((one) => one.byMove === true)) return Math.max(moveWants, there);
-  return isAllUp ? 0 : Math.min(wanted, there);
+  return isAllUp ? 0 : Math.min(most, there);
 }
 
 function isFilled(view: JobView, group: Group, slot: Slot | undefined): boolean {

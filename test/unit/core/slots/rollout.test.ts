@@ -265,6 +265,13 @@ describe('an update of a service', () => {
     expect(service.fewest).toBeGreaterThanOrEqual(3);
   });
 
+  it('K2 canaries of a start-first update are no more than were asked for, until they are promoted', () => {
+    const service = started(job('one'));
+    service.submit(job('two', { canary: 1, strategy: 'start-first', parallelism: 2 }));
+    service.run(60_000);
+    expect(service.versionsOf()).toEqual([1, 1, 1, 2]);
+  });
+
   it('K2 canaries that are not ready are not promoted by themselves; those that are, are', () => {
     const service = started(job('one'));
     service.submit(job('two', { canary: 2, autoPromote: true, parallelism: 3 }));
