@@ -45,7 +45,11 @@ export async function dev(context: Context, options: DevOptions): Promise<number
   const gone = new AbortController();
   onParentGone(context.terminal.env, () => gone.abort());
   const interrupted = AbortSignal.any([context.interrupted, gone.signal]);
-  return runCell({ ...options, chaosMs, sleep: context.terminal.sleep }, process.cwd(), interrupted);
+  return runCell(
+    { ...options, chaosMs, sleep: (ms, signal) => context.terminal.sleep(ms, signal) },
+    process.cwd(),
+    interrupted,
+  );
 }
 
 interface CellRun extends DevOptions {

@@ -12,8 +12,7 @@ import type { GlobalOptions } from '../command/context.ts';
 import type { ProgramInput, Runner } from '../command/command.ts';
 import { cellVerb, wholeNumber } from '../command/command.ts';
 import { usageError } from '../command/exit.ts';
-import { PLAN_HOSTS_MAX } from '../../src/wire/values/bounds.ts';
-import { MOVES_MAX } from '../../src/wire/plan/plan.ts';
+import { MOVES_MAX, PLAN_HOSTS_MAX } from '../../src/wire/values/bounds.ts';
 import type { MoveOptions } from './moves.ts';
 import type { FollowOptions } from './renew.ts';
 

@@ -3,7 +3,7 @@ import { jobRecordSchema } from '../records/job-codec.ts';
 import { hostCodec } from '../records/records.ts';
 import { id, plainText, readBody } from '../api/api.ts';
 import { claim } from '../api/host-requests.ts';
-import { MOVES_MAX } from './plan.ts';
+import { MOVES_MAX } from '../values/bounds.ts';
 import type { MovesRequest, PlanRequest, SchedulerPlanRequest } from './plan.ts';
 import { JOB_MOVES_MAX } from '../../core/cell/job.ts';
 import { PLAN_HOSTS_MAX, TEXT_BYTES_MAX } from '../values/bounds.ts';

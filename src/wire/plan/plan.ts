@@ -30,9 +30,6 @@ export interface RebalanceWish {
   readonly budget: number;
 }
 
-/** Moves in one answer, and those asked for with one request. */
-export const MOVES_MAX = 1_000;
-
 /** Acts of all jobs in one answer; the rest is counted in `actsLeftOut`. */
 export const PLAN_ACTS_MAX = 10_000;
 

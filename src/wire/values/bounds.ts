@@ -20,6 +20,8 @@ export const GANG_COUNT_MAX = 10_000;
 export const PRECEDENCE_MAX = 100;
 /** Hosts that a question after what would be may name or add. */
 export const PLAN_HOSTS_MAX = 10_000;
+/** Moves in one answer, and those asked for with one request. */
+export const MOVES_MAX = 1_000;
 export const LABELS_MAX = 32;
 export const PORTS_MAX = 16;
 export const CONSTRAINTS_MAX = 32;
