@@ -1,6 +1,6 @@
-import { errorText } from '../../src/core/errors/errors.ts';
 import { readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
+import { errorText } from '../../src/core/errors/errors.ts';
 import { bearerOf } from '../../src/adapters/pki/bearer.ts';
 import type { AuthorityFolder } from '../../src/adapters/pki/authority-folder.ts';
 import { shownAuthority } from '../../src/adapters/pki/shown-authority.ts';

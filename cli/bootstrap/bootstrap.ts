@@ -11,10 +11,10 @@
  *
  * What runs is left as it is; a host that does not answer is told, and left to the next run.
  */
-import { errorText } from '../../src/core/errors/errors.ts';
 import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { errorText } from '../../src/core/errors/errors.ts';
 import { EtcdCellStore } from '../../src/adapters/etcd/etcd.ts';
 import { AUTHORITY_TTL_MS, LEAF_TTL_MS } from '../../src/adapters/pki/authority-folder.ts';
 import type { Credentials } from '../../src/adapters/pki/credentials.ts';

@@ -1,5 +1,5 @@
-import { errorText } from '../../src/core/errors/errors.ts';
 import { randomBytes } from 'node:crypto';
+import { errorText } from '../../src/core/errors/errors.ts';
 import { nodeClient } from '../../src/adapters/http/node-client.ts';
 import type { Credentials } from '../../src/adapters/pki/credentials.ts';
 import { delegationSigner } from '../../src/adapters/pki/delegations.ts';

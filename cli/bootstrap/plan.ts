@@ -1,5 +1,5 @@
-import { errorText } from '../../src/core/errors/errors.ts';
 import { randomBytes, randomUUID } from 'node:crypto';
+import { errorText } from '../../src/core/errors/errors.ts';
 import type { BareToken } from '../../src/core/access/invitation.ts';
 import { makeId } from '../../src/core/cell/ids.ts';
 import type { BootstrapHost, BootstrapState } from '../../src/wire/join/bootstrap-file.ts';

@@ -15,7 +15,7 @@ import type { HostVerb, EligibilityOptions } from './host-eligibility.ts';
 import type { GlobalOptions } from '../command/context.ts';
 import type { Runner } from '../command/command.ts';
 import type { ProgramInput } from '../command/command.ts';
-import { cellVerb, shownVerb, collect, verb, wholeNumber } from '../command/command.ts';
+import { cellVerb, collect, shownVerb, verb, wholeNumber } from '../command/command.ts';
 import type { BootstrapFlags } from '../bootstrap/bootstrap.ts';
 import type { InviteFlags } from '../join/invite.ts';
 import type { JoinFlags } from '../join/join.ts';

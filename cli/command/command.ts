@@ -3,7 +3,7 @@
  * has:
  *
  * - `terminal.ts`: where it reads and writes;
- * - the client of a monitor, of the cell that `src/connect` finds, and with what it shows there; roles read their credentials with `credentials.ts`;
+ * - the client of a monitor, of the cell that `src/connect` finds, and with what it shows there;
  * - the form of the output.
  *
  * It returns an exit code of `exit.ts` or throws a `CliError`; `problems.ts` makes one of a monitor's error answer. Files are

@@ -6,6 +6,8 @@ import type { Terminal } from '../command/terminal.ts';
  * Kills one process of the cell after the other, as a crash does, until the cell is stopped. The cell starts each again, as a supervisor
  * would; tasks run on.
  *
+ * Which one and when is drawn anew each time: nothing here is replayed. What a seed can replay, the simulator does (`moorage sim replay`).
+ *
  * @param everyMs from one death to the next, on average
  */
 export async function killOneByOne(

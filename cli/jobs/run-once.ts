@@ -1,5 +1,5 @@
-import { errorText } from '../../src/core/errors/errors.ts';
 import { randomUUID } from 'node:crypto';
+import { errorText } from '../../src/core/errors/errors.ts';
 import type { MonitorClient } from '../../src/clients/monitor-client.ts';
 import type { JobRef } from '../../src/clients/monitor-paths.ts';
 import { HttpError } from '../../src/ports/http.ts';

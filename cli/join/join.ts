@@ -11,8 +11,8 @@
  *
  * Where there is no cell yet, `bare.ts` waits on the machine for whoever makes one (`cli/bootstrap`).
  */
-import { errorText } from '../../src/core/errors/errors.ts';
 import { readFileSync } from 'node:fs';
+import { errorText } from '../../src/core/errors/errors.ts';
 import { bearerOf } from '../../src/adapters/pki/bearer.ts';
 import { isOfKey, openBundle, requestFor } from '../../src/adapters/pki/bundle.ts';
 import { shownAuthority } from '../../src/adapters/pki/shown-authority.ts';

@@ -1,9 +1,9 @@
-import { errorText } from '../../src/core/errors/errors.ts';
 import { closeSync, fstatSync, openSync, readdirSync, readSync } from 'node:fs';
 import { chmod, writeFile } from 'node:fs/promises';
 import { arch, platform, release } from 'node:os';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
+import { errorText } from '../../src/core/errors/errors.ts';
 import type { MonitorClient } from '../../src/clients/monitor-client.ts';
 import { runningCell } from '../../src/connect/cell-address.ts';
 import type { Context } from '../command/context.ts';

@@ -1,7 +1,7 @@
 import type { Credentials } from '../../src/adapters/pki/credentials.ts';
 import { credentialsFolder, runningCell } from '../../src/connect/cell-address.ts';
 import type { Context } from '../command/context.ts';
-import { readCredentials } from '../command/credentials.ts';
+import { readCredentials } from '../../src/connect/credentials.ts';
 import { usageError } from '../command/exit.ts';
 
 /** Which store a verb works on, as it was typed. */

@@ -1,5 +1,5 @@
-import { errorText } from '../../src/core/errors/errors.ts';
 import { readFileSync } from 'node:fs';
+import { errorText } from '../../src/core/errors/errors.ts';
 import type { HollowHost } from '../../host-agent/hollow-main.ts';
 import { runHollow } from '../../host-agent/hollow-main.ts';
 import { verifierOf } from '../../host-agent/main.ts';

@@ -6,7 +6,7 @@ import { pinoLog } from '../../src/adapters/telemetry/telemetry.ts';
 import type { Identity } from '../../src/core/access/identity.ts';
 import { ID_RULE, isId } from '../../src/core/cell/ids.ts';
 import type { Log } from '../../src/ports/telemetry.ts';
-import { readCredentials } from '../command/credentials.ts';
+import { readCredentials } from '../../src/connect/credentials.ts';
 import { usageError } from '../command/exit.ts';
 import type { Reading } from '../../src/wire/values/units.ts';
 import { VERSION } from '../command/version.ts';
@@ -99,7 +99,7 @@ function serving(
 
 const EVERYWHERE: ReadonlySet<string> = new Set(['0.0.0.0', '::']);
 
-/** @throws CliError also when the certificate is of another role */
+/** @throws CliError, ConnectError; also when the certificate is of another role */
 function certifiedAs(folder: string, component: string): Identity {
   const { identity } = readCredentials(folder, null);
   const role = component === 'hollow' ? 'agent' : component;

@@ -14,7 +14,7 @@ export class EligibilityActions {
     this.#deps = deps;
   }
 
-  /** @param change without `by`: this monitor gives the word */
+  /** @param change without `by`: in the name of this monitor */
   set(
     host: string,
     change: Omit<EligibilityChange, 'by'> & { readonly by?: string },

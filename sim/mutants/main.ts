@@ -1,5 +1,5 @@
-import { errorText } from '../../src/core/errors/errors.ts';
 import { parseArgs } from 'node:util';
+import { errorText } from '../../src/core/errors/errors.ts';
 import type { Theme } from '../suite/suite.ts';
 import { suiteRun, THEMES } from '../suite/suite.ts';
 

@@ -3,7 +3,7 @@
  *
  * - `index.ts`: what `import { connect } from 'moorage'` has
  * - `testing.ts`: `moorage/testing`, a cell for the tests of another program
- * - `reach.ts`: what is shown to them, and the client that shows it
+ * - `reach.ts`: what is shown to them, and the client that shows it; `credentials.ts` reads a folder with a certificate
  * - `cell-address.ts`: the monitors, from what is named, the environment, the development cell of a folder, or a saved context
  * - `contexts.ts`: the saved contexts; `connect-error.ts`: what is wrong with any of it
  */

@@ -23,13 +23,8 @@ export async function reachOf(
     return bearerReach(addresses, context.token, context.authorities);
   const folder = named ?? context?.credentials ?? null;
   if (folder === null) return { addresses, showing: undefined };
-  const { openCredentials } = await import('../adapters/pki/credentials.ts');
-  try {
-    return { addresses, showing: openCredentials(folder, null) };
-  } catch (error) {
-    if (!(error instanceof Error) || error.name !== 'CredentialsError') throw error;
-    throw new ConnectError(error.message, 'moorage pki issue --help', error);
-  }
+  const { readCredentials } = await import('./credentials.ts');
+  return { addresses, showing: readCredentials(folder, null) };
 }
 
 /** @param signal ends every call that has none of its own */

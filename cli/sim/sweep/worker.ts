@@ -1,5 +1,5 @@
-import { errorText } from '../../../src/core/errors/errors.ts';
 import { parentPort } from 'node:worker_threads';
+import { errorText } from '../../../src/core/errors/errors.ts';
 import { runTask } from './run-task.ts';
 import type { ThreadOrder } from './task.ts';
 

@@ -1,8 +1,8 @@
-import { errorText } from '../../../src/core/errors/errors.ts';
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
+import { errorText } from '../../../src/core/errors/errors.ts';
 import { listedJobs } from '../../../sim/omega/workload/listed-jobs.ts';
 import { readSwf } from '../../../sim/omega/workload/swf.ts';
 import type { JobSource } from '../../../sim/omega/workload/workload.ts';

@@ -1,4 +1,3 @@
-import { errorText } from '../../core/errors/errors.ts';
 import { createHash } from 'node:crypto';
 import type { LookupAddress } from 'node:dns';
 import { lookup } from 'node:dns';
@@ -10,6 +9,7 @@ import { get as getSecure } from 'node:https';
 import { BlockList, isIP } from 'node:net';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { errorText } from '../../core/errors/errors.ts';
 import { errorCodeOf } from '../adapters.ts';
 import type { ArtifactSource, Fetched, FetchOptions } from '../../ports/artifacts.ts';
 import { FetchError } from '../../ports/artifacts.ts';

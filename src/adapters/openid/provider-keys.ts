@@ -1,7 +1,7 @@
-import { errorText } from '../../core/errors/errors.ts';
 import type { FlattenedJWSInput, JWSHeaderParameters, JWTVerifyGetKey } from 'jose';
 import { createRemoteJWKSet, customFetch, errors } from 'jose';
 import { Agent, request } from 'undici';
+import { errorText } from '../../core/errors/errors.ts';
 import type { OpenIdProvider, ProviderKeysState } from '../../core/access/openid.ts';
 import { mayHoldKeys } from '../../core/access/openid.ts';
 import type { Clock } from '../../ports/clock.ts';

@@ -1,9 +1,9 @@
-import { errorText } from '../../core/errors/errors.ts';
 import { X509Certificate } from 'node:crypto';
 import { readFileSync, statSync, unwatchFile, watchFile } from 'node:fs';
 import { join } from 'node:path';
 import type { SecureContext } from 'node:tls';
 import { createSecureContext } from 'node:tls';
+import { errorText } from '../../core/errors/errors.ts';
 import type { Identity } from '../../core/access/identity.ts';
 import type { Log } from '../../ports/telemetry.ts';
 import { errorCodeOf } from '../adapters.ts';

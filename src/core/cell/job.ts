@@ -297,7 +297,7 @@ export interface JobRecord {
   readonly submittedAtMs: number;
   /** What its user said about the update to this version. */
   readonly rollout?: RolloutWish;
-  /** Allocations that somebody asked to have on other hosts. Absent: none. Another version begins without them. */
+  /** Allocations that are to run on other hosts, as a user asked. Absent: none. Another version begins without them. */
   readonly moves?: readonly Move[];
   /** The earlier version whose spec this is again. */
   readonly restores?: number;
@@ -313,7 +313,7 @@ export const JOB_MOVES_MAX = 100;
 /** One allocation is to run on another host. It is done when there is no such allocation any more. */
 export interface Move {
   readonly allocation: string;
-  /** The host, when it takes it; absent: any other one. */
+  /** The host; the move waits for as long as that would not take it. Absent: any other one. */
   readonly to?: string;
   readonly reason: string;
   readonly by: string;

@@ -1,7 +1,7 @@
 import type { Group, Job } from '../cell/job.ts';
 import { updatePolicyOf } from './update-policy.ts';
 
-/** Why nobody's word moves allocations of the group to other hosts, for people; null: it does. */
+/** Why no request moves allocations of the group to other hosts, for people; null: one may. */
 export function whyFixed({ type }: Pick<Job, 'type'>, group: Group): string | null {
   if (type === 'system') return 'a system job has one allocation on every matching host';
   if (type === 'batch') return 'a batch task would begin again from its start';

@@ -3,7 +3,7 @@ import type { JobView } from './job-view.ts';
 import { CAUSES } from './job-view.ts';
 
 /** Where the slot of an allocation that was moved is filled again, if that can be; null: it was not moved. */
-export function targetOf(
+export function moveTargetOf(
   { record }: JobView,
   last: { readonly allocation: string; readonly cause?: string } | undefined,
 ): { readonly to?: string } | null {

@@ -4,7 +4,7 @@ import type { Group, Job } from '../cell/job.ts';
 import { attemptsUsedUp, failuresInARow, isFailure, rescheduleDelayMs } from './reschedule.ts';
 import type { Fill, JobView, LiveAllocation } from './job-view.ts';
 import { CAUSES } from './job-view.ts';
-import { awaitedTargets, targetOf } from './move-targets.ts';
+import { awaitedTargets, moveTargetOf } from './move-targets.ts';
 import { CLOCK_TOLERANCE_MS } from '../quota/ticket.ts';
 
 /** One slot: its live allocations and its history. */
@@ -142,7 +142,7 @@ export function nextOf(
   const replaced = [...slot.aside, ...slot.live].at(-1)?.allocation;
   const host = awaitedHost(view, group, last);
   const replaces = replaced?.id ?? last?.allocation;
-  const target = targetOf(view, last);
+  const target = moveTargetOf(view, last);
   const left = target === null || last === undefined ? NO_HOSTS : [last.host];
   return {
     kind: 'fill',

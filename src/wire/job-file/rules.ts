@@ -104,7 +104,7 @@ function checkReturn(
   return contradictions.filter(([holds]) => holds).map(([, text]) => ({ path, text }));
 }
 
-/** What nobody's word moves says so, rather than that a word would. */
+/** What no request can move does not say that one does. */
 function checkRequest(at: readonly string[], { reschedule, gang }: GroupFile, type: JobType): RuleFault[] {
   if (reschedule?.onRequest !== true) return [];
   const contradictions: readonly (readonly [boolean, string])[] = [

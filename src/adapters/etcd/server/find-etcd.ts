@@ -1,8 +1,8 @@
-import { errorText } from '../../../core/errors/errors.ts';
 import { execFile } from 'node:child_process';
 import { homedir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
+import { errorText } from '../../../core/errors/errors.ts';
 import { unpackDebianEtcd } from './debian-etcd.ts';
 import { isExecutable } from './executable.ts';
 import type { UpstreamRelease } from './upstream-etcd.ts';

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { init, issue, rotate, show } from '../../../../cli/operator/pki.ts';
-import { readCredentials } from '../../../../cli/command/credentials.ts';
+import { readCredentials } from '../../../../src/connect/credentials.ts';
 import { FakeHttp, fakeContext } from '../fakes.ts';
 
 let folder = '';
