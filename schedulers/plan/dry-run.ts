@@ -17,7 +17,7 @@ import { Placer } from '../decide/placer.ts';
 import type { WhyTerm } from '../decide/why.ts';
 import { Preemption } from '../preemption/preemption.ts';
 import type { PreemptionPlan } from '../preemption/preemption-plan.ts';
-import type { Entry, OwnedJob } from '../state/owned-job.ts';
+import type { Entry, GroupState, OwnedJob } from '../state/owned-job.ts';
 import type { Term } from '../state/state.ts';
 import { wallMs } from '../state/state.ts';
 import { TimeSlice } from '../state/time-slice.ts';
@@ -135,7 +135,7 @@ export class DryRun {
       await Promise.all(this.#preemptions.splice(0));
       this.#endStopped(job);
       this.#isMore ||= more || this.#ripen();
-      if (this.#isMore) for (const state of job.groups.values()) state.parked = false;
+      if (this.#isMore) for (const state of job.groups.values()) unblock(state);
       if (this.#slice.step()) await this.#slice.yield();
     } while (this.#isMore);
     return true;
@@ -231,6 +231,12 @@ export class DryRun {
     this.#left.delete(slot);
     this.#parts.onAct(job, { act, ...place, ...(from === undefined ? {} : { from }) });
   }
+}
+
+/** Time does not pass in a plan: after each change, what waits for capacity or for its delay is tried again. */
+function unblock(state: GroupState): void {
+  state.parked = false;
+  state.blockedUntilMs = 0;
 }
 
 /** A slot that is replaced is decided three times; each canary, gang and preemption adds some. */

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { Task } from '../../src/core/cell/job.ts';
 import { ownRange } from '../../host-agent/leases/task-users.ts';
 import { sha256Hex } from '../../src/adapters/system/digest.ts';
@@ -68,7 +68,8 @@ describeNeeding(here, 'a plain task is a stranger on its host', () => {
       await world.stop(id);
       expect(await leftOf(id)).toEqual([]);
     }
-    expect(readdirSync(join(state, 'leases/user'))).toEqual([]);
+    // What was lent is taken back after the release is reported.
+    await vi.waitFor(() => expect(readdirSync(join(state, 'leases/user'))).toEqual([]), 10_000);
   });
 
   it('I68 has an environment made from nothing', async () => {

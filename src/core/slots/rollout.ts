@@ -134,8 +134,8 @@ function failureIn(view: JobView, group: Group, update: GroupUpdate, draft: Eval
 }
 
 /**
- * How many slots beyond `count` the group has now: as many as its update wants while something is to be replaced, and as many
- * as there are until what was replaced is up.
+ * How many slots beyond `count` the group has now: as many as its update wants while something is to be replaced, and then as many
+ * as stand in for what is not up yet.
  */
 export function surgeIn(
   view: JobView,
@@ -152,8 +152,6 @@ export function surgeIn(
   const most = Math.max(wanted, moveWants);
   if (most === 0) return 0;
   let there = 0;
-  let isAllUp = true;
-  for (let index = 0; index < group.count; index++) isAllUp &&= isFilled(view, group, table.get(index));
   for (const [index, { live }] of table)
     if (live.some(({ allocation }) => allocation.desired === 'run'))
       there = Math.max(there, index + 1 - group.count);
@@ -163,7 +161,22 @@ export function surgeIn(
     outdated.every(({ live }) => (view.rolloutPause?.on(live.allocation.host) ?? null) !== null);
   if (outdated.length > 0) return isPaused ? Math.min(wanted, there) : wanted;
   if ([...displaced.values()].some((one) => one.byMove === true)) return Math.max(moveWants, there);
-  return isAllUp ? 0 : Math.min(most, there);
+  return Math.min(most, standInsIn(view, group, table, there));
+}
+
+/**
+ * How many slots beyond `count` still stand in for those of `count` that are not up: as many as it takes until as many of them
+ * are up. The others leave, since what is still to be placed may need their room.
+ * @param there how many slots beyond `count` have something now
+ */
+function standInsIn(view: JobView, group: Group, table: ReadonlyMap<number, Slot>, there: number): number {
+  let missing = 0;
+  for (let index = 0; index < group.count; index++)
+    if (!isFilled(view, group, table.get(index))) missing += 1;
+  let needed = 0;
+  for (; missing > 0 && needed < there; needed++)
+    if (isFilled(view, group, table.get(group.count + needed))) missing -= 1;
+  return needed;
 }
 
 function isFilled(view: JobView, group: Group, slot: Slot | undefined): boolean {

@@ -52,9 +52,10 @@ export class CellWorld {
   readonly limits = { ...DEFAULT_STORE_LIMITS };
   /** A test may decide what becomes of calls. */
   fate: (call: HttpCall, from: string) => Fate | Promise<Fate> = () => 'pass';
-  #seed = 1;
+  #seed: number;
 
-  constructor() {
+  constructor(seed = 1) {
+    this.#seed = seed;
     this.network = new MemoryNetwork({ fate: ({ call, from }) => this.fate(call, from) });
   }
 

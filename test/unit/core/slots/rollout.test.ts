@@ -30,6 +30,8 @@ class Service {
   readonly versions = new Map<number, Job>();
   /** What does not get ready. */
   bad: (allocation: Allocation) => boolean = () => false;
+  /** Is there room for the slot now? */
+  fits: (index: number) => boolean = () => true;
   /** Fewest that were ready at one time since the last submission. */
   fewest = Infinity;
   #made = 0;
@@ -71,7 +73,7 @@ class Service {
   step(): Evaluation {
     const todo = evaluate(this.view());
     for (const { allocation } of todo.stops) this.end(allocation, 'killed', 'stopped');
-    for (const fill of todo.fills) this.#place(fill.index, fill.attempt);
+    for (const fill of todo.fills) if (this.fits(fill.index)) this.#place(fill.index, fill.attempt);
     if (todo.rollout !== null && this.rollout?.state !== todo.rollout.state + String(this.version)) {
       const good = todo.rollout.state === 'done' ? this.version : this.rollout?.good;
       this.rollout = {
@@ -207,6 +209,16 @@ describe('an update of a service', () => {
     service.submit(job('two', { strategy: 'start-first' }));
     service.run(2_000);
     expect(service.versionsOf()).toEqual([1, 1, 1, 2]);
+    service.run(60_000);
+    expect(service.versionsOf()).toEqual([2, 2, 2]);
+    expect(service.fewest).toBeGreaterThanOrEqual(3);
+    expect(service.rollout?.state).toBe('done');
+  });
+
+  it('K3 what start-first has beyond count goes one by one, when the last slots need its room', () => {
+    const service = started(job('one'));
+    service.fits = (index) => index !== 1 || service.live.every(({ allocation }) => allocation.index !== 4);
+    service.submit(job('two', { strategy: 'start-first', parallelism: 2 }));
     service.run(60_000);
     expect(service.versionsOf()).toEqual([2, 2, 2]);
     expect(service.fewest).toBeGreaterThanOrEqual(3);
