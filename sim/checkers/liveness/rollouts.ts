@@ -1,7 +1,9 @@
 import type { Job, JobRecord } from '../../../src/core/cell/job.ts';
 import type { RolloutRecord } from '../../../src/core/cell/rollout.ts';
+import { isInForce, pauseOn } from '../../../src/core/quota/pauses.ts';
 import { updatePolicyOf } from '../../../src/core/slots/update-policy.ts';
 import type { Stamp } from '../../history/history.ts';
+import type { CellAt } from '../replay/replay.ts';
 import type { RunIndex } from '../replay/run-index.ts';
 import type { Findings } from '../replay/violations.ts';
 import type { LivenessInput } from './liveness.ts';
@@ -23,7 +25,7 @@ export function checkRollouts({ run, cell, clocksAreTrue, times }: LivenessInput
     const known = cell.rollouts.get(`${jobKey}/state`);
     const now = known?.version === record.version ? known : undefined;
     const text = openIn(record, now);
-    if (text === null) continue;
+    if (text === null || isPaused(record, cell)) continue;
     const begin = Math.max(lastStepMs(jobKey, record, submitted, run), quiet.atMs + times.knownMs);
     if (begin + deadlineMs(record.job) + TOLD_MS <= run.end.atMs)
       findings.prove('I70', jobKey, `version ${String(record.version)} ${text}`, [submitted, run.end]);
@@ -33,6 +35,14 @@ export function checkRollouts({ run, cell, clocksAreTrue, times }: LivenessInput
 function isUpdated({ job, version, desired }: JobRecord): boolean {
   if (desired !== 'run' || job.type === 'batch') return false;
   return version > 1 || Object.values(job.groups).some(({ update }) => update?.autoRevert === true);
+}
+
+/** By an operator or by a verdict of the cell. Of hosts and pools it is not asked whether the job has anything there. */
+function isPaused({ job: { namespace, name }, version }: JobRecord, { pauses }: CellAt): boolean {
+  if (pauseOn(pauses, 'rollouts', { namespace, job: name, version }) !== null) return true;
+  for (const pause of pauses.values())
+    if (pause.what === 'rollouts' && isInForce(pause) && (pause.host ?? pause.pool) !== undefined) return true;
+  return false;
 }
 
 /** @returns what must not last; null: it may stay so for ever */
