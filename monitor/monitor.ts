@@ -98,7 +98,7 @@ export interface MonitorDeps extends Omit<RolePorts, 'keys'> {
   readonly server: HttpServer;
   /** Absent: this monitor serves no attach sessions. */
   readonly channels?: ChannelClient;
-  /** From the end of a host's session until it is declared lost. Default 30 s. */
+  /** From the end of a host's session until it is declared lost. Default 18 s. */
   readonly lostAfterMs?: number;
   /** The same for hosts that vanished together. Default: three times `lostAfterMs`. */
   readonly massLossWaitMs?: number;

@@ -170,7 +170,7 @@ export function addRoleVerbs(program: Command, { run }: ProgramInput): void {
     );
   roleVerb(program, 'monitor', 'merges what hosts report, and serves the API')
     .option('--silence <time>', 'a host that said nothing for so long counts as silent (default: 3s)')
-    .option('--lost-after <time>', 'from the end of a host\'s session to the verdict "lost" (default: 30s)')
+    .option('--lost-after <time>', 'from the end of a host\'s session to the verdict "lost" (default: 18s)')
     .option(
       '--mass-loss-wait <time>',
       'the same for hosts that vanish together, before they are declared lost a few at a time (default: three times --lost-after)',

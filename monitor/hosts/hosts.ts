@@ -20,8 +20,11 @@ import { MASS_LOSS_INTERVAL_MS, MASS_LOSS_WAIT_FACTOR, MassLoss } from './mass-l
 import { EligibilityActions } from './eligibility-actions.ts';
 import type { EligibilityWriter } from './eligibility.ts';
 
-/** From the end of a host's session in the store until it is declared lost: time for a restart or a short cut. */
-export const LOST_AFTER_MS = 30_000;
+/**
+ * From the end of a host's session in the store until it is declared lost: time for a restart or a short cut. With the 10 s of the
+ * session, what it held runs elsewhere within 30 s.
+ */
+export const LOST_AFTER_MS = 18_000;
 const CHECK_MS = 1_000;
 /** By rendezvous hashing: which monitor paces the verdicts on a crowd. */
 const CROWD_KEY = 'mass-loss';

@@ -36,7 +36,7 @@ const FOLLOWED: Scenario = { ...SHORT, followed: true };
 const READ: Scenario = { ...SHORT, read: true, least: { ...SHORT.least, outputs: 4 } };
 /** Where every answer takes its time, less is done in it. */
 const SLOW: Scenario = { ...SHORT, activeMs: 20_000 };
-/** Long enough for a host to be declared lost (session 10 s, then 30 s) and for a ticket to expire (30 s). */
+/** Long enough for a host to be declared lost (session 10 s, then 18 s) and for a ticket to expire (30 s). */
 const LONG: Scenario = { ...SHORT, jobs: 14, activeMs: 58_000 };
 
 const NAMED: Scenario = { ...SHORT, names: true, activeMs: 20_000, quietMs: 30_000, quietLeastMs: 30_000 };

@@ -11,14 +11,14 @@ import type { RevisionFact } from '../../history/store-facts.ts';
 import type { CellKeys } from '../../../src/core/cell/keys.ts';
 import type { Findings } from '../replay/violations.ts';
 
-/** The least time without a session before a host is lost. Monitors wait 30 s by their own clocks, which may run at twice the true rate. */
-const RECOVERY_MS = 15_000;
+/** The least time without a session before a host is lost. Monitors wait 18 s by their own clocks, which may run at twice the true rate. */
+const RECOVERY_MS = 9_000;
 /** So many hosts, and this share of all, that vanish within this time are a crowd. */
 const CROWD_MS = 10_000;
 const CROWD_FRACTION = 0.3;
 const CROWD_MIN = 2;
-/** As `RECOVERY_MS`, for a crowd: monitors wait 90 s. */
-const CROWD_RECOVERY_MS = 45_000;
+/** As `RECOVERY_MS`, for a crowd: monitors wait 54 s. */
+const CROWD_RECOVERY_MS = 27_000;
 /** Of a crowd this share of the cell, and at least one host, is declared lost every 10 s, by clocks that may run at twice the true rate. */
 const PACE_MS = 4_000;
 const PACE_FRACTION = 0.1;

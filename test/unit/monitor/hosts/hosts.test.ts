@@ -10,6 +10,9 @@ import { allocationOf, MonitorWorld } from '../../../support/monitor-world.ts';
 import type { ReportingHost } from '../../../support/reporting-host.ts';
 import { reportOf } from '../../../support/reporting-host.ts';
 
+/** Verdicts late enough for what comes before them to be seen. */
+const SLOW = { lostAfterMs: 30_000 };
+
 let world: MonitorWorld;
 beforeEach(() => {
   world = new MonitorWorld();
@@ -102,7 +105,7 @@ describe('lost hosts', () => {
   async function cell(count: number) {
     const hosts: ReportingHost[] = [];
     for (let n = 1; n <= count; n++) hosts.push(await world.host(`h${String(n)}`));
-    const { monitor, address } = await world.monitor();
+    const { monitor, address } = await world.monitor('m1', SLOW);
     await until(() => monitor.state.follower.view.complete && monitor.state.copy.hosts.size === count);
     return { hosts, monitor, address };
   }
@@ -200,8 +203,8 @@ describe('lost hosts', () => {
 
   it('I18 several monitors keep one pace', async () => {
     const { hosts } = await cell(9);
-    await world.monitor('m2');
-    await world.monitor('m3');
+    await world.monitor('m2', SLOW);
+    await world.monitor('m3', SLOW);
     const [gone, living] = [hosts.slice(0, 6), hosts.slice(6)];
     for (const host of gone) await kill(host);
     const lost: number[] = [];
