@@ -4,6 +4,7 @@
  *
  * `names.ts`: how long a change takes from a host's report through a monitor to the answer of another host's DNS, and how many changes
  * and lookups a second there are meanwhile.
+ * `repair.ts`: how long until a task that died is replaced, where the monitor tells its scheduler, and where nobody does.
  * `storm.ts`: a rack of 3,000 hosts vanishes and returns, beside a tenant who lost nothing. `growth.ts`: runs and versions pass
  * through a cell, which stays as large as it is.
  */

@@ -44,10 +44,45 @@ function runningOn(status: JobStatus | null): readonly string[] {
 
 const isRunning = (status: JobStatus | null): boolean => runningOn(status).length === 1;
 
+function commandOf(pid: string): string {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8');
+  } catch {
+    return '';
+  }
+}
+
 const SERVICE = {
   ...{ type: 'service', count: 1, script: 'sleep 1000' },
   resources: { cpu: '100m', memory: '16Mi' },
 };
+
+it('S3.42 a task that dies while no monitor tells of it is replaced: its scheduler asks the host', async () => {
+  const command = ['sleep', '97531'];
+  const pidsOf = (): readonly string[] =>
+    readdirSync('/proc').filter((pid) => /^\d+$/.test(pid) && commandOf(pid) === `${command.join('\0')}\0`);
+  const steady = {
+    type: 'service',
+    command,
+    restart: { attempts: 0 },
+    reschedule: { delay: '0s', maxDelay: '0s' },
+  };
+  await submit({ name: 'steady', ...steady });
+  await until(() => statusOf('steady'), isRunning);
+  const [first = ''] = pidsOf();
+  const monitor = pidOf('monitor-1');
+  process.kill(monitor, 'SIGSTOP');
+  try {
+    process.kill(Number(first), 'SIGKILL');
+    await until(
+      () => Promise.resolve(pidsOf()),
+      (pids) => pids.some((pid) => pid !== first),
+    );
+  } finally {
+    process.kill(monitor, 'SIGCONT');
+  }
+  await until(() => statusOf('steady'), isRunning);
+});
 
 it('S0.5 S0.6 a host dies while all control is down: what starts again finds that, and moves what may be moved', async () => {
   await submit({ name: 'moves', ...SERVICE, reschedule: { onHostLost: true } });
