@@ -63,11 +63,14 @@ const runningOn = ({ allocations }: JobStatus): readonly string[] =>
 
 /** The agent of the only instance's host is killed; its task lives on, and nobody hears of it. */
 async function lostHost(name: string, monitorFlags: readonly string[], wantedMs: number): Promise<void> {
+  let folder = '';
+  const agentOn = (cell: BenchCell, n: number) =>
+    cell.role('agent', ['--no-tickets', '--data', join(folder, `data-${String(n)}`)], n);
   await onCell(
     monitorFlags,
-    async (cell, folder) => {
-      for (let n = 1; n <= AGENTS; n++)
-        await cell.role('agent', ['--no-tickets', '--data', join(folder, `data-${String(n)}`)], n);
+    async (cell, of) => {
+      folder = of;
+      for (let n = 1; n <= AGENTS; n++) await agentOn(cell, n);
     },
     async (client, cell) => {
       await client.submit({
@@ -89,7 +92,10 @@ async function lostHost(name: string, monitorFlags: readonly string[], wantedMs:
       console.log(
         `life lost-host=${name} replaced_ms=${ms.toFixed(0)} wanted=replaced_ms<=${String(wantedMs)}`,
       );
+      // Back again, it ends what lived on without it.
+      await agentOn(cell, Number(host.replace('agent-', '')));
       await client.stop({ namespace: 'default', job: 'web' });
+      await until(client, (status) => status.allocations.length === 0);
     },
   );
 }
