@@ -9,6 +9,7 @@
  * - `usage-book.ts`: what hosts report as in use
  * - `grant-book.ts`: what was granted and is not yet reported as used; `grant-records.ts` has it in the store
  * - `quota-keeper.ts`: of several arbiters one keeps the quotas
+ * - `fetch-slices.ts`: the rates at which hosts fetch artifacts, which the same one keeps
  * - `peer-grants.ts`: what other arbiters granted before, as a new keeper learns it; `other-arbiters.ts` asks those that live
  * - `main.ts`: runs an arbiter on this machine
  */
@@ -25,6 +26,8 @@ import type { Instant } from '../src/runtime/reports/cell-view.ts';
 import { ReportFollower } from '../src/runtime/reports/reports.ts';
 import { Table } from '../src/runtime/records/records.ts';
 import type {
+  FetchSlice,
+  FetchSliceRequest,
   GrantListing,
   GrantRefusal,
   TicketAnswer,
@@ -36,6 +39,7 @@ import { roleCodec } from '../src/wire/records/records.ts';
 import { amountsOf, NO_AMOUNTS } from '../src/core/quota/amounts.ts';
 import { grantOf } from '../src/core/quota/grant.ts';
 import { grantRefusal, notRecorded } from './decide.ts';
+import { FetchSlices } from './fetch-slices.ts';
 import type { HostReachability } from './grant-book.ts';
 import { GrantBook, GRANTS_MAX } from './grant-book.ts';
 import { GrantRecords } from './grant-records.ts';
@@ -97,6 +101,7 @@ export class Arbiter {
   readonly #others: OtherArbiters;
   readonly #reports: ReportFollower;
   readonly #peers: PeerGrants;
+  readonly #fetches = new FetchSlices();
   #limitsReady = false;
   #stopSweep: () => void = () => undefined;
 
@@ -177,6 +182,14 @@ export class Arbiter {
     const answers = await this.#answer(decisions, now);
     const limited = new Set(decided.filter(({ isLimited }) => isLimited).map(({ terms }) => terms.namespace));
     return limited.size === 0 ? { answers } : { answers, limited: [...limited] };
+  }
+
+  /** null: another arbiter keeps the rates, or none does yet. */
+  fetchSlice({ attributes }: FetchSliceRequest): FetchSlice | null {
+    const { fence } = this.#keeper;
+    if (fence === null || !this.#limitsReady) return null;
+    const { monotonicMs: nowMs } = this.#now();
+    return this.#fetches.next(attributes, this.#limits.shared(), { fence, nowMs });
   }
 
   grants(): GrantListing {

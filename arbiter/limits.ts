@@ -1,10 +1,11 @@
 import type { CellKeys } from '../src/core/cell/keys.ts';
 import type { Quota } from '../src/core/quota/quota.ts';
+import type { SharedResource } from '../src/core/quota/shared-resource.ts';
 import type { CellStore } from '../src/ports/cell-store.ts';
 import type { Log } from '../src/ports/telemetry.ts';
 import { CellPauses } from '../src/runtime/records/pauses.ts';
 import { Table } from '../src/runtime/records/records.ts';
-import { quotaCodec } from '../src/wire/records/records.ts';
+import { quotaCodec, sharedResourceCodec } from '../src/wire/records/records.ts';
 
 /**
  * The operators' limits, live. A quota record that cannot be read keeps its last good value; one that never could be
@@ -14,6 +15,7 @@ export class Limits {
   readonly ready: Promise<void>;
   readonly pauses: CellPauses;
   readonly #quotas: Table<Quota>;
+  readonly #shared: Table<SharedResource>;
   readonly #broken = new Set<string>();
 
   /** @param onQuota a namespace has a new quota (`revision` created it), or none any more */
@@ -36,8 +38,13 @@ export class Limits {
         log.error({ key, error }, 'a quota cannot be read: its namespace gets no tickets');
       },
     });
+    this.#shared = new Table(store, keys.shared, sharedResourceCodec, {
+      onBadRecord: (error, key) => log.error({ key, error }, 'a shared resource cannot be read'),
+    });
     this.pauses = new CellPauses({ store, keys, log });
-    this.ready = Promise.all([this.#quotas.ready, this.pauses.ready]).then(() => undefined);
+    this.ready = Promise.all([this.#quotas.ready, this.#shared.ready, this.pauses.ready]).then(
+      () => undefined,
+    );
     // An arbiter that is closed before its start leaves a rejection that no caller awaits.
     this.ready.catch(() => undefined);
   }
@@ -60,8 +67,13 @@ export class Limits {
     yield* this.#broken;
   }
 
+  *shared(): IterableIterator<SharedResource> {
+    for (const [, { value }] of this.#shared.rows()) yield value;
+  }
+
   close(): void {
     this.#quotas.close();
+    this.#shared.close();
     this.pauses.close();
   }
 }

@@ -1,6 +1,7 @@
 import type { Route } from '../src/ports/http.ts';
 import type { Metrics } from '../src/ports/telemetry.ts';
-import { readTicketRequest } from '../src/wire/api/arbiter-api.ts';
+import { readFetchSliceRequest, readTicketRequest } from '../src/wire/api/arbiter-api.ts';
+import { ProblemError } from '../src/wire/api/problem.ts';
 import type { Arbiter } from './arbiter.ts';
 import type { TracedTicketsDeps } from './traced-tickets.ts';
 import { tracedTickets } from './traced-tickets.ts';
@@ -19,6 +20,16 @@ export function arbiterRoutes(arbiter: Arbiter, deps: ArbiterRoutesDeps): readon
         const request = readTicketRequest(body, peer);
         const answer = await tracedTickets(deps, request, headers, (one) => arbiter.tickets(one));
         return { status: 200, body: answer };
+      },
+    },
+    {
+      method: 'POST',
+      path: '/v1/fetch-slices',
+      right: 'fetch-slices',
+      handle: async ({ body }) => {
+        const slice = arbiter.fetchSlice(readFetchSliceRequest(body));
+        if (slice === null) throw notKept();
+        return { status: 200, body: slice };
       },
     },
     {
@@ -49,4 +60,8 @@ export function arbiterRoutes(arbiter: Arbiter, deps: ArbiterRoutesDeps): readon
       handle: async ({ headers }) => ({ status: 200, ...(await deps.metrics.render(headers['accept'])) }),
     },
   ];
+}
+
+function notKept(): ProblemError {
+  return new ProblemError({ status: 409, code: 'standby', detail: 'this arbiter does not keep the rates' });
 }

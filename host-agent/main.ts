@@ -49,6 +49,7 @@ import type { UserRange } from './leases/task-users.ts';
 import type { AgentPorts } from './ports.ts';
 import type { ControlPlaneDeps } from './network/control-plane.ts';
 import { ControlPlane } from './network/control-plane.ts';
+import { FetchSlices } from './network/fetch-slices.ts';
 import { HostNames, NAMES_KEPT_MS } from './names/host-names.ts';
 import { HostPauses } from './tasks/held-restarts.ts';
 import type { NetworkRules } from './network/network.ts';
@@ -191,6 +192,7 @@ export async function runAgent(options: AgentOptions): Promise<RunningAgent> {
       verifier: await verifierOf(options),
     },
   );
+  const fetches = new FetchSlices({ store, keys: cellKeys(options.cell), clock: systemClock, http });
   const ports: AgentPorts = {
     disk,
     processes,
@@ -200,6 +202,7 @@ export async function runAgent(options: AgentOptions): Promise<RunningAgent> {
     probes,
     names: names.known,
     restarts: pauses.of(() => own?.host),
+    fetchSlices: () => fetches.ask(own?.host.attributes ?? {}),
     ...(options.reach?.credentials === undefined ? {} : { epochs: askEpoch(store, cellKeys(options.cell)) }),
     clock: systemClock,
     random: systemRandom,
@@ -236,6 +239,7 @@ export async function runAgent(options: AgentOptions): Promise<RunningAgent> {
     closers.unshift(() => agent.close());
     names.follow(store, cellKeys(options.cell), http);
     closers.unshift(() => pauses.close());
+    closers.unshift(() => fetches.close());
     pauses.follow(store, cellKeys(options.cell), () => agent.rescan());
     const registrar = new Registrar(
       {

@@ -8,6 +8,7 @@ import type { Probes } from '../src/ports/probes.ts';
 import type { Processes } from '../src/ports/process.ts';
 import type { Random } from '../src/ports/random.ts';
 import type { Log, Metrics, Tracer } from '../src/ports/telemetry.ts';
+import type { AskFetchSlice } from './network/fetch-pace.ts';
 import type { KnownNames } from './names/names.ts';
 import type { HeldRestarts } from './tasks/held-restarts.ts';
 
@@ -33,6 +34,8 @@ export interface AgentPorts {
   readonly commands?: Commands;
   /** Absent: tasks get no files but what the host has by itself. */
   readonly artifacts?: ArtifactSource;
+  /** Absent: artifacts are fetched as fast as they come. */
+  readonly fetchSlices?: AskFetchSlice;
   /** Absent: no task is checked, and each is ready as soon as it runs. */
   readonly probes?: Probes;
   /** Absent: tasks are told of no endpoints. */

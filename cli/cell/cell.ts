@@ -234,6 +234,14 @@ function addSharedVerbs(program: Command, run: Runner): void {
     .requiredOption('--capacity <amount>', 'of each pool', wholeNumber(0, SCALAR_AMOUNT_MAX))
     .option('--of <value=amount>', 'of the pool of this value; repeat it for several', collect, [])
     .option('--unit <text>', 'what the amounts mean, such as Mbit/s', '')
+    .addOption(
+      program
+        .createOption(
+          '--rate <of>',
+          'the capacity is a rate, of which jobs ask nothing; fetch: MB of artifacts a second, of all its hosts together',
+        )
+        .choices(['fetch']),
+    )
     .action((name: string, options: GlobalOptions & SetSharedOptions) =>
       run(options, async (context) => (await import('./shared.ts')).setShared(context, name, options)),
     );

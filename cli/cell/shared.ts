@@ -1,3 +1,4 @@
+import type { SharedRate } from '../../src/core/quota/shared-resource.ts';
 import type { PoolStatus, SharedResourceRequest, SharedStatus } from '../../src/wire/api/cell-api.ts';
 import type { Context } from '../command/context.ts';
 import { EXIT, usageError } from '../command/exit.ts';
@@ -36,7 +37,8 @@ export const POOL_COLUMNS: readonly Column<PoolRow>[] = [
   { title: 'POOL', cell: (row) => row.value },
   {
     title: 'USED',
-    cell: ({ used, capacity }) => usedOf(used, capacity, String),
+    cell: ({ used, capacity, resource: { rate } }) =>
+      rate === undefined ? usedOf(used, capacity, String) : `${String(capacity)} at most`,
     align: 'right',
   },
   { title: 'UNIT', cell: ({ resource }) => resource.unit },
@@ -48,17 +50,21 @@ export interface SetSharedOptions {
   readonly capacity: number;
   readonly unit: string;
   readonly of: readonly string[];
+  readonly rate?: SharedRate;
 }
 
 /** Replaces the definition of a shared resource. */
 export async function setShared(context: Context, name: string, options: SetSharedOptions): Promise<number> {
-  const { by = null, capacity, unit } = options;
+  const { by = null, capacity, unit, rate } = options;
   if (by === null && options.of.length > 0)
     throw usageError(
       '--of names a value of an attribute: say which one',
       'moorage shared set NAME --by host.rack',
     );
-  const body: SharedResourceRequest = { by, capacity, unit, capacities: capacitiesOf(options.of) };
+  const body: SharedResourceRequest = {
+    ...{ by, capacity, unit, capacities: capacitiesOf(options.of) },
+    ...(rate === undefined ? {} : { rate }),
+  };
   const answer = await (await context.api()).setShared(name, body);
   await printAnswer(context, answer, { text: () => `${name}\n` });
   return EXIT.ok;

@@ -4,6 +4,7 @@ import { FetchError } from '../../src/ports/artifacts.ts';
 import { Backoff } from '../../src/runtime/wait/backoff.ts';
 import { sleep } from '../../src/runtime/wait/wait.ts';
 import type { AgentPorts } from '../ports.ts';
+import { FetchPace } from '../network/fetch-pace.ts';
 
 const FILES = 'cas/sha256';
 const UNFINISHED = 'cas/tmp';
@@ -28,6 +29,8 @@ export class ArtifactCache {
   readonly #ports: Pick<AgentPorts, 'disk' | 'clock' | 'random' | 'log' | 'metrics'>;
   readonly #source: ArtifactSource;
   readonly #bytesMax: number;
+  /** null: fetches are as fast as they come. */
+  readonly #pace: FetchPace | null;
   /** Least recently used first. */
   readonly #kept = new Map<string, number>();
   /** Who uses what. */
@@ -40,12 +43,13 @@ export class ArtifactCache {
   #made = 0;
 
   constructor(
-    ports: Pick<AgentPorts, 'disk' | 'clock' | 'random' | 'log' | 'metrics'>,
+    ports: Pick<AgentPorts, 'disk' | 'clock' | 'random' | 'log' | 'metrics' | 'fetchSlices'>,
     source: ArtifactSource,
     bytesMax: number,
   ) {
     this.#ports = ports;
     this.#source = source;
+    this.#pace = ports.fetchSlices === undefined ? null : new FetchPace(ports.clock, ports.fetchSlices);
     this.#bytesMax = bytesMax;
   }
 
@@ -132,7 +136,10 @@ export class ArtifactCache {
     this.#made += 1;
     const path = `${UNFINISHED}/${sha256}.${String(this.#made)}`;
     const bytesMax = this.#bytesMax - this.#bytesInUse();
-    const fetched = await this.#source.fetch(source, path, { bytesMax, signal: this.#stop.signal });
+    const { signal } = this.#stop;
+    const pace = this.#pace;
+    const paced = pace === null ? {} : { pace: (bytes: number) => pace.take(bytes, signal) };
+    const fetched = await this.#source.fetch(source, path, { bytesMax, signal, ...paced });
     metrics.count('moorage_host_fetches_total');
     try {
       checkHash(source, sha256, fetched);

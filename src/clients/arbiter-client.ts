@@ -1,7 +1,14 @@
 import type { StartTerms } from '../core/quota/ticket.ts';
 import type { HttpClient } from '../ports/http.ts';
 import { HttpError } from '../ports/http.ts';
-import type { GrantListing, TicketAnswer, TicketGrant, TicketRequest } from '../wire/api/arbiter-api.ts';
+import type {
+  FetchSlice,
+  FetchSliceRequest,
+  GrantListing,
+  TicketAnswer,
+  TicketGrant,
+  TicketRequest,
+} from '../wire/api/arbiter-api.ts';
 import { PLACEMENTS_MAX, requestFor } from '../wire/api/arbiter-api.ts';
 import { traceHeaders } from '../core/trace/trace-headers.ts';
 import { ProblemError } from '../wire/api/problem.ts';
@@ -65,6 +72,22 @@ export class ArbiterClient {
   /** As far as known, an answer about the namespace waits for a write: what has no quota is asked for apart. */
   isLimited(namespace: string): boolean {
     return this.#limited.has(namespace);
+  }
+
+  /**
+   * The next part of the rate at which a host may fetch.
+   *
+   * @returns null: the arbiter does not answer, or does not keep the rates
+   */
+  async fetchSlice(address: string, request: FetchSliceRequest): Promise<FetchSlice | null> {
+    const { timeoutMs } = this.#options;
+    const url = `${address}/v1/fetch-slices`;
+    try {
+      return bodyOf(await this.#http.call({ method: 'POST', url, to: 'arbiter', body: request, timeoutMs }));
+    } catch (error) {
+      if (error instanceof HttpError || error instanceof ProblemError) return null;
+      throw error;
+    }
   }
 
   /** What the arbiter knows of namespaces; null: it does not answer. */

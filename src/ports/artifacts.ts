@@ -15,6 +15,8 @@ export interface FetchOptions {
   /** A larger file is refused as soon as that is known. */
   readonly bytesMax: number;
   readonly signal: AbortSignal;
+  /** Awaited before so many more bytes are read. Absent: as fast as they come. */
+  readonly pace?: (bytes: number) => Promise<void>;
 }
 
 export interface Fetched {

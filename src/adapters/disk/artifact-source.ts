@@ -24,6 +24,11 @@ export interface ArtifactSourceOptions {
 
 const IDLE_MS = 30_000;
 
+interface PacedFetch extends FetchOptions {
+  /** The bytes wait for their pace, so the source has reason to be silent. */
+  isWaiting: boolean;
+}
+
 /** Files by HTTP, and of this machine where that is allowed. Redirects are not followed: they could lead anywhere. */
 export function artifactSource(options: ArtifactSourceOptions): ArtifactSource {
   return {
@@ -32,8 +37,9 @@ export function artifactSource(options: ArtifactSourceOptions): ArtifactSource {
       const path = join(options.stateFolder, into);
       await mkdir(dirname(path), { recursive: true, mode: 0o700 });
       try {
-        const bytes = url.protocol === 'file:' ? await fileBytes(url) : await httpBytes(url, limits, options);
-        return await keep(bytes, path, limits.bytesMax);
+        const paced = { ...limits, isWaiting: false };
+        const bytes = url.protocol === 'file:' ? await fileBytes(url) : await httpBytes(url, paced, options);
+        return await keep(bytes, path, paced);
       } catch (error) {
         await rm(path, { force: true });
         if (error instanceof FetchError) throw error;
@@ -57,7 +63,7 @@ async function fileBytes(url: URL): Promise<AsyncIterable<Buffer>> {
   return createReadStream(path);
 }
 
-function httpBytes(url: URL, limits: FetchOptions, options: ArtifactSourceOptions): Promise<IncomingMessage> {
+function httpBytes(url: URL, limits: PacedFetch, options: ArtifactSourceOptions): Promise<IncomingMessage> {
   const request: RequestOptions = { lookup: lookupSafely, signal: limits.signal, agent: false };
   const host = url.hostname.replace(/^\[|\]$/g, '');
   if (isIP(host) !== 0) checkAddress(host);
@@ -69,7 +75,9 @@ function httpBytes(url: URL, limits: FetchOptions, options: ArtifactSourceOption
       answer.destroy();
       reject(new FetchError(why, `${url.href}: answered ${String(answer.statusCode)}`));
     });
-    call.setTimeout(options.idleMs ?? IDLE_MS, () => call.destroy(new Error('silent for too long')));
+    call.setTimeout(options.idleMs ?? IDLE_MS, () => {
+      if (!limits.isWaiting) call.destroy(new Error('silent for too long'));
+    });
     call.once('error', reject);
   });
 }
@@ -80,7 +88,8 @@ function refusalOf(answer: IncomingMessage, bytesMax: number): FetchError['code'
   return status >= 500 || status === 429 ? 'unreachable' : 'refused';
 }
 
-async function keep(bytes: AsyncIterable<Buffer>, path: string, bytesMax: number): Promise<Fetched> {
+async function keep(bytes: AsyncIterable<Buffer>, path: string, paced: PacedFetch): Promise<Fetched> {
+  const { bytesMax } = paced;
   const hash = createHash('sha256');
   const file = await open(path, 'w', 0o600);
   let size = 0;
@@ -89,6 +98,9 @@ async function keep(bytes: AsyncIterable<Buffer>, path: string, bytesMax: number
       size += chunk.length;
       if (size > bytesMax)
         throw new FetchError('full', `larger than the ${String(bytesMax)} bytes that there is room for`);
+      paced.isWaiting = true;
+      await paced.pace?.(chunk.length);
+      paced.isWaiting = false;
       hash.update(chunk);
       await file.writeFile(chunk);
     }

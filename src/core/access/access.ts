@@ -56,6 +56,8 @@ const HOLDERS = {
   stop: { roles: ['scheduler', 'monitor', 'operator'], scope: null },
   /** In its own name. */
   tickets: { roles: ['scheduler'], scope: null },
+  /** A part of the rate at which hosts fetch. */
+  'fetch-slices': { roles: ['agent'], scope: null },
   /** Hosts that are to join: to invite them. */
   invite: { roles: ['operator'], scope: 'admin' },
   /** Who was invited, and nobody else. */

@@ -63,7 +63,7 @@ export function storeAreas(keys: CellKeys): readonly StoreArea[] {
     { prefix: keys.verdicts, access: { monitor: write } },
     { prefix: keys.remedies, access: { monitor: write } },
     { prefix: keys.closedHosts, access: { monitor: write } },
-    { prefix: keys.shared, access: { scheduler: read, monitor: write } },
+    { prefix: keys.shared, access: { scheduler: read, monitor: write, arbiter: read } },
     { prefix: keys.pools, access: { scheduler: write, monitor: write } },
     { prefix: keys.tokens, access: { monitor: write } },
     { prefix: keys.openid, access: { monitor: write } },

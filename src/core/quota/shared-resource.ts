@@ -17,7 +17,12 @@ export interface SharedResource {
   readonly capacity: number;
   /** By value of the attribute. */
   readonly capacities: Readonly<Record<string, number>>;
+  /** Its capacity is a rate that this takes, and no job asks for it. `fetch`: MB a second that hosts fetch of artifacts. */
+  readonly rate?: SharedRate;
 }
+
+export const SHARED_RATES = ['fetch'] as const;
+export type SharedRate = (typeof SHARED_RATES)[number];
 
 /** What is taken of a pool, as stored: the sum over the cell's allocations that use it. */
 export interface Pool {
@@ -29,8 +34,13 @@ export interface Pool {
 /** The name of the one pool of a resource that the whole cell shares. */
 export const CELL_POOL = 'cell';
 
-/** The name of the host's pool; null: the host has no value of the attribute. */
-export function poolOn(host: Host, { name, by }: SharedResource): string | null {
+/** The name of the host's pool, of which jobs may take; null: the host has no value of the attribute, or it is a rate. */
+export function poolOn(host: Host, resource: SharedResource): string | null {
+  return resource.rate === undefined ? memberOf(host, resource) : null;
+}
+
+/** The same, also of a rate. */
+export function memberOf(host: Host, { name, by }: SharedResource): string | null {
   if (by === null) return poolName(name, CELL_POOL);
   const value = attributeOf(host, plainAttribute(by));
   return value === undefined || value === '' ? null : poolName(name, value);

@@ -301,7 +301,7 @@ schedulers/scheduler.ts store.attempt scheduler:roles
 schedulers/scheduler.ts store.closeSession scheduler:session
 schedulers/scheduler.ts store.openSession scheduler:session
 schedulers/state/owner-write.ts store.attempt scheduler:allocs,outcomes
-src/clients/arbiter-client.ts http.call*2 scheduler:post.tickets arbiter:get.grants
+src/clients/arbiter-client.ts http.call*3 scheduler:post.tickets arbiter:get.grants agent:post.fetch-slices
 src/clients/host-client.ts http.call*2 scheduler:delete.allocations.id,get.allocations,get.allocations.id,post.allocations.id.stop,put.allocations.id monitor:delete.allocations.id,get.allocations,get.allocations.id,get.allocations.id.exec.command,get.usage,post.allocations.id.exec,post.allocations.id.signal,post.allocations.id.stop
 src/clients/host-client.ts http.stream scheduler: monitor:get.allocations.id.logs
 src/clients/monitor-failover.ts http.call agent:
@@ -343,6 +343,7 @@ arbiter GET /livez
 arbiter GET /metrics
 arbiter GET /readyz
 arbiter GET /v1/grants
+arbiter POST /v1/fetch-slices
 arbiter POST /v1/tickets
 monitor DELETE /v1/hosts/:host
 monitor DELETE /v1/invitations/:id

@@ -2,7 +2,8 @@ import { z } from 'zod';
 import type { Caller } from '../../core/access/access.ts';
 import type { NamespaceAmounts } from '../../core/quota/amounts.ts';
 import type { StartTerms } from '../../core/quota/ticket.ts';
-import { id, readBody } from './api.ts';
+import * as bounds from '../values/bounds.ts';
+import { id, mapOf, plainText, readBody } from './api.ts';
 import { ProblemError } from './problem.ts';
 import { startTermsSchema } from './ticket-schema.ts';
 
@@ -10,6 +11,7 @@ import { startTermsSchema } from './ticket-schema.ts';
  * The arbiter's API.
  *
  *   POST /v1/tickets   TicketRequest → 200 TicketAnswer
+ *   POST /v1/fetch-slices   FetchSliceRequest → FetchSlice, or 409 `standby`: ask another arbiter
  *   GET  /v1/grants    –             → GrantListing
  *   GET  /livez /readyz /metrics
  */
@@ -25,6 +27,32 @@ export interface PlacementRun {
   /** Position of its first placement. */
   readonly first: number;
   readonly count: number;
+}
+
+/** A host that is about to fetch of an artifact. */
+export interface FetchSliceRequest {
+  readonly attributes: Readonly<Record<string, string>>;
+}
+
+/** So many bytes may come from `afterMs` on, counted from the answer. None: it asks again then. */
+export interface FetchSlice {
+  readonly bytes: number;
+  readonly afterMs: number;
+}
+
+const ATTRIBUTES_MAX = 256;
+
+const fetchSliceRequestSchema: z.ZodType<FetchSliceRequest> = z.strictObject({
+  attributes: mapOf(
+    plainText(bounds.TEXT_BYTES_MAX).min(1),
+    plainText(bounds.TEXT_BYTES_MAX),
+    ATTRIBUTES_MAX,
+  ),
+});
+
+/** @throws ProblemError 400 with the place that is wrong */
+export function readFetchSliceRequest(body: unknown): FetchSliceRequest {
+  return readBody(fetchSliceRequestSchema, body);
 }
 
 /** Placements of one request, which takes some tens of ms. A plan with more sends several requests. */

@@ -3,6 +3,7 @@ import { ID_PATTERN, ID_RULE } from '../../core/cell/ids.ts';
 import type { RoleKind } from '../../core/cell/cell.ts';
 import type { DrainWindow, EligibilityState } from '../../core/host/host.ts';
 import type { SharedResource } from '../../core/quota/shared-resource.ts';
+import { SHARED_RATES } from '../../core/quota/shared-resource.ts';
 import { whole } from '../codec/codec.ts';
 import * as bounds from '../values/bounds.ts';
 import { mapOf, plainText, readBody } from './api.ts';
@@ -115,6 +116,7 @@ export const sharedResourceRequest: z.ZodType<SharedResourceRequest> = z.strictO
     .nullable(),
   capacity: amount,
   capacities: mapOf(shortText.min(1), amount, VALUES_MAX),
+  rate: z.enum(SHARED_RATES).exactOptional(),
 });
 
 const nameParam = z.strictObject({ name: z.string().regex(ID_PATTERN, ID_RULE) });

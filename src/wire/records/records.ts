@@ -29,6 +29,7 @@ import type { Owner, RoleRecord } from '../../core/cell/cell.ts';
 import { ROLE_KINDS } from '../../core/cell/cell.ts';
 import { VOLUME_ACCESS, VOLUME_ON_LOSS } from '../../core/cell/volume.ts';
 import type { Pool, SharedResource } from '../../core/quota/shared-resource.ts';
+import { SHARED_RATES } from '../../core/quota/shared-resource.ts';
 import { resources, schemaCodec, whole } from '../codec/codec.ts';
 
 export { allocationCodec } from './allocation-codec.ts';
@@ -193,6 +194,7 @@ export const sharedResourceCodec = schemaCodec<SharedResource>(
     by: z.string().nullable(),
     capacity: whole,
     capacities: z.record(z.string(), whole),
+    rate: z.exactOptional(z.enum(SHARED_RATES)),
   }),
 );
 

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { Agent, request } from 'node:https';
+import type { Socket } from 'node:net';
 import { connect } from 'node:tls';
 import { validateHeaderName, validateHeaderValue } from 'node:http';
 import { WebSocket } from 'ws';
@@ -184,12 +185,22 @@ function sendPlain(
       resolve(LEFT);
       call.destroy();
     }, PATIENCE_MS);
+    call.once('socket', hushed);
     call.on('error', () => {
       clearTimeout(timer);
       resolve(CUT);
     });
     call.end(body ?? undefined);
   });
+}
+
+const HUSHED = new WeakSet<Socket>();
+
+/** What was written may still fail after the answer has been read. */
+function hushed(socket: Socket): void {
+  if (HUSHED.has(socket)) return;
+  HUSHED.add(socket);
+  socket.on('error', () => undefined);
 }
 
 async function answered(answer: IncomingMessage): Promise<Outcome> {
@@ -231,6 +242,7 @@ function openChannel(
       resolve(outcome);
       socket.terminate();
     };
+    socket.once('upgrade', (answer: IncomingMessage) => hushed(answer.socket));
     socket.once('unexpected-response', (_request, answer: IncomingMessage) => {
       void answered(answer).then(over, () => over(CUT));
     });
