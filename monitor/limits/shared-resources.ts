@@ -1,6 +1,6 @@
 import { canonicalJson } from '../../src/core/json/canonical-json.ts';
 import type { SharedResource } from '../../src/core/quota/shared-resource.ts';
-import { CELL_POOL, capacityOf, memberOf, partsOfPool } from '../../src/core/quota/shared-resource.ts';
+import { CELL_POOL, capacityOf, partsOfPool, poolOn } from '../../src/core/quota/shared-resource.ts';
 import { isVolumePool } from '../../src/core/quota/volume-claims.ts';
 import { SHARED_RESOURCES_MAX } from '../../src/wire/values/bounds.ts';
 import type { PoolStatus, SharedStatus } from '../../src/wire/api/cell-api.ts';
@@ -41,7 +41,7 @@ function poolsOfResource(
   if (known?.by === null) hosts.set(CELL_POOL, 0);
   for (const id of known === undefined ? [] : copy.hosts.names()) {
     const host = copy.hostOf(id);
-    const pool = known === undefined || host === undefined ? null : memberOf(host, known);
+    const pool = known === undefined || host === undefined ? null : poolOn(host, known);
     if (pool === null) continue;
     const { value } = partsOfPool(pool);
     hosts.set(value, (hosts.get(value) ?? 0) + 1);

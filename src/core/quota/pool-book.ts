@@ -13,7 +13,7 @@ export interface KnownPool {
   readonly volume?: VolumeBinding;
 }
 
-/** An operator's definition of a resource; null, at revision 0: there is none of that name. */
+/** An operator's definition of a resource; null, at revision 0: there is none of that name of which jobs take. */
 export interface KnownResource {
   readonly resource: SharedResource | null;
   readonly revision: number;
@@ -49,12 +49,12 @@ export class PoolBook {
     return true;
   }
 
-  /** As `observe`. */
+  /** As `observe`. Of a rate jobs take nothing: for them it is not there. */
   define(name: string, resource: SharedResource | null, revision: number): boolean {
     if (revision <= (this.#resources.get(name)?.asOf ?? 0)) return false;
     this.#resources.set(name, {
       asOf: revision,
-      known: resource === null ? UNDEFINED : { resource, revision },
+      known: resource === null || resource.rate !== undefined ? UNDEFINED : { resource, revision },
     });
     return true;
   }
@@ -115,7 +115,10 @@ export class PoolBook {
       const { resource } = this.resource(name);
       const short = (dimension: string, available: number): Shortfall => ({ dimension, needed, available });
       if (resource === null)
-        return { detail: `no shared resource ${name} is defined`, short: short(sharedDimension(name), 0) };
+        return {
+          detail: `no shared resource ${name} is defined for jobs`,
+          short: short(sharedDimension(name), 0),
+        };
       const pool = poolOn(host, resource);
       if (pool === null)
         return {

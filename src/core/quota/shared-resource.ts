@@ -34,13 +34,8 @@ export interface Pool {
 /** The name of the one pool of a resource that the whole cell shares. */
 export const CELL_POOL = 'cell';
 
-/** The name of the host's pool, of which jobs may take; null: the host has no value of the attribute, or it is a rate. */
-export function poolOn(host: Host, resource: SharedResource): string | null {
-  return resource.rate === undefined ? memberOf(host, resource) : null;
-}
-
-/** The same, also of a rate. */
-export function memberOf(host: Host, { name, by }: SharedResource): string | null {
+/** The name of the host's pool; null: the host has no value of the attribute. */
+export function poolOn(host: Host, { name, by }: SharedResource): string | null {
   if (by === null) return poolName(name, CELL_POOL);
   const value = attributeOf(host, plainAttribute(by));
   return value === undefined || value === '' ? null : poolName(name, value);

@@ -63,6 +63,22 @@ describe('what hosts share', () => {
     expect(world.outcomes()).toHaveLength(18);
   });
 
+  it('S3.16 jobs that are packed host by host saturate one rack’s uplink; packed by what racks share they use both', async () => {
+    for (const [host, rack] of Object.entries({ h1: 'r1', h2: 'r1', h3: 'r2', h4: 'r2' }))
+      await world.host(host, 1_000, { rack });
+    await share('uplink', { capacity: 1_000 });
+    await world.scheduler({ id: 'batch-1', policy: 'binpack' });
+    const inRack = (prefix: string, hosts: readonly string[]): number =>
+      world.allocations().filter(({ job, host }) => job.startsWith(prefix) && hosts.includes(host)).length;
+    await world.submit(asking('blind', {}, 8));
+    await world.until(() => world.running().length === 8, 'all run, on the fewest hosts');
+    const blind = [inRack('blind', ['h1', 'h2']), inRack('blind', ['h3', 'h4'])];
+    expect(Math.max(...blind)).toBe(8);
+    await world.submit(asking('seeing', { uplink: 250 }, 8));
+    await world.until(() => world.running().length === 16, 'all run, in both racks');
+    expect([inRack('seeing', ['h1', 'h2']), inRack('seeing', ['h3', 'h4'])]).toEqual([4, 4]);
+  });
+
   it('S3.15 says which pool is missing, and continues when an operator gives more', async () => {
     await racks();
     const { scheduler } = await world.scheduler({ id: 'batch-1' });
@@ -73,7 +89,7 @@ describe('what hosts share', () => {
     const why = async () => (await client.why(address, 'default', 'wide'))?.groups[0];
     expect((await why())?.hosts[0]).toMatchObject({
       check: 'shared',
-      detail: 'no shared resource uplink is defined',
+      detail: 'no shared resource uplink is defined for jobs',
     });
     await share('uplink', { capacity: 700, unit: 'Mbit/s', capacities: { r2: 0 } });
     await world.until(() => world.running().length === 2, 'two go into the rack that has some');
@@ -83,6 +99,16 @@ describe('what hosts share', () => {
     await share('uplink', { capacity: 700, unit: 'Mbit/s', capacities: { r2: 600 } });
     await world.until(() => world.running().length === 4, 'the other rack has some too');
     expect(taken()).toEqual({ 'uplink/r1': 600, 'uplink/r2': 600 });
+  });
+
+  it('S3.35 of a rate jobs take nothing: one that asks for it waits, until it is none', async () => {
+    await racks();
+    await share('uplink', { capacity: 700, rate: 'fetch' });
+    const { scheduler } = await world.scheduler({ id: 'batch-1' });
+    await world.submit(asking('wide', { uplink: 300 }, 2));
+    await world.until(() => scheduler.status().pending === 2, 'it waits for what is no pool');
+    await share('uplink', { capacity: 700 });
+    await world.until(() => world.running().length === 2, 'it has its share');
   });
 
   it('S3.15 a gang takes of a pool whole or not at all, and one pool may be the whole cell', async () => {
