@@ -9,7 +9,8 @@
  * - `leases/`: ports, addresses, users and ranges of ids of the host
  * - `allocations/`: one allocation from accepted to released; what the host reports
  * - `tasks/`: the attempts of one task; restarts
- * - `drivers/`: what each kind of task needs on the machine: exec, sandbox, oci, artifacts
+ * - `drivers/`: what each kind of task needs on the machine: exec, sandbox, oci
+ * - `artifacts/`: files by their hash, fetched and kept
  * - `limits/`: control groups
  * - `network/`: rules of the packet filter that keep tasks from the control plane
  * - `names/`: names of what runs in the cell: followed, answered over DNS, written for tasks

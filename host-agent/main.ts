@@ -49,7 +49,7 @@ import type { UserRange } from './leases/task-users.ts';
 import type { AgentPorts } from './ports.ts';
 import type { ControlPlaneDeps } from './network/control-plane.ts';
 import { ControlPlane } from './network/control-plane.ts';
-import { FetchSlices } from './network/fetch-slices.ts';
+import { FetchSlices } from './artifacts/fetch-slices.ts';
 import { HostNames, NAMES_KEPT_MS } from './names/host-names.ts';
 import { HostPauses } from './tasks/held-restarts.ts';
 import type { NetworkRules } from './network/network.ts';

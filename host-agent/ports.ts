@@ -8,7 +8,7 @@ import type { Probes } from '../src/ports/probes.ts';
 import type { Processes } from '../src/ports/process.ts';
 import type { Random } from '../src/ports/random.ts';
 import type { Log, Metrics, Tracer } from '../src/ports/telemetry.ts';
-import type { AskFetchSlice } from './network/fetch-pace.ts';
+import type { AskFetchSlice } from './artifacts/fetch-pace.ts';
 import type { KnownNames } from './names/names.ts';
 import type { HeldRestarts } from './tasks/held-restarts.ts';
 

@@ -1,5 +1,5 @@
 import type { Disk } from '../../src/ports/disk.ts';
-import type { ArtifactCache, Derived } from './artifact-cache.ts';
+import type { ArtifactCache, Derived } from '../artifacts/artifacts.ts';
 
 /** Folders made of files in the cache: each is made once, lies under its file's name, and is given up with it. */
 export class DerivedFolders implements Derived {

@@ -1,6 +1,6 @@
 /**
  * What a task needs on the machine before it starts. For each attempt the tools below make its control groups
- * (`task-limits.ts`, `../limits/`), fetch and unpack its files (`task-files.ts`, `artifact-cache.ts`, `unpacked.ts`,
+ * (`task-limits.ts`, `../limits/`), fetch and unpack its files (`task-files.ts`, `../artifacts/`, `unpacked.ts`,
  * `derived-folders.ts`), bring its secrets (`task-secrets.ts`) and its volumes (`task-volumes.ts`), and let the driver of its
  * kind prepare the launch. `task-driver.ts` is what a driver must do:
  *
@@ -22,7 +22,7 @@ import { openLimits } from '../limits/control-groups.ts';
 import type { DeviceNode, LimitsDriver } from '../limits/limits.ts';
 import { LIMITED, NO_LIMITS } from '../limits/limits.ts';
 import type { AgentPorts, SignalSender } from '../ports.ts';
-import { ArtifactCache } from './artifact-cache.ts';
+import { ArtifactCache } from '../artifacts/artifacts.ts';
 import { execDriver } from './exec.ts';
 import type { Isolation } from './isolation.ts';
 import { isolationAttributes, tryIsolation } from './isolation.ts';

@@ -7,7 +7,7 @@ import {
   readOciIndex,
   readOciManifest,
 } from '../../src/wire/host-files/image-files.ts';
-import type { ArtifactCache } from './artifact-cache.ts';
+import type { ArtifactCache } from '../artifacts/artifacts.ts';
 import { DerivedFolders } from './derived-folders.ts';
 import { PrepareError } from './task-driver.ts';
 import { runOnBench } from './toolbox.ts';

@@ -1,7 +1,7 @@
 import type { Artifact, Task } from '../../src/core/cell/job.ts';
 import { FetchError } from '../../src/ports/artifacts.ts';
 import type { Disk } from '../../src/ports/disk.ts';
-import type { ArtifactCache } from './artifact-cache.ts';
+import type { ArtifactCache } from '../artifacts/artifacts.ts';
 import type { DerivedFolders } from './derived-folders.ts';
 import type { Images } from './images.ts';
 import { PrepareError } from './task-driver.ts';

@@ -1,6 +1,6 @@
 import type { Commands } from '../../src/ports/commands.ts';
 import type { Disk } from '../../src/ports/disk.ts';
-import type { ArtifactCache } from './artifact-cache.ts';
+import type { ArtifactCache } from '../artifacts/artifacts.ts';
 import { DerivedFolders } from './derived-folders.ts';
 import { runOnBench } from './toolbox.ts';
 

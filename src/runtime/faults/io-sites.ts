@@ -67,12 +67,12 @@ host-agent/api/registration.ts store.attempt agent:alive+hosts
 host-agent/api/registration.ts store.closeSession agent:session
 host-agent/api/registration.ts store.openSession agent:session
 host-agent/api/registration.ts store.read agent:alive+hosts
-host-agent/drivers/artifact-cache.ts artifacts.fetch agent:artifact
-host-agent/drivers/artifact-cache.ts disk.list*2 agent:cas
-host-agent/drivers/artifact-cache.ts disk.makeFolder agent:cas
-host-agent/drivers/artifact-cache.ts disk.move agent:cas
-host-agent/drivers/artifact-cache.ts disk.remove*4 agent:cas
-host-agent/drivers/artifact-cache.ts disk.sizeOf agent:cas
+host-agent/artifacts/artifacts.ts artifacts.fetch agent:artifact
+host-agent/artifacts/artifacts.ts disk.list*2 agent:cas
+host-agent/artifacts/artifacts.ts disk.makeFolder agent:cas
+host-agent/artifacts/artifacts.ts disk.move agent:cas
+host-agent/artifacts/artifacts.ts disk.remove*4 agent:cas
+host-agent/artifacts/artifacts.ts disk.sizeOf agent:cas
 host-agent/drivers/derived-folders.ts disk.list agent:cas
 host-agent/drivers/derived-folders.ts disk.makeFolder*2 agent:cas
 host-agent/drivers/derived-folders.ts disk.move agent:cas
@@ -301,7 +301,7 @@ schedulers/scheduler.ts store.attempt scheduler:roles
 schedulers/scheduler.ts store.closeSession scheduler:session
 schedulers/scheduler.ts store.openSession scheduler:session
 schedulers/state/owner-write.ts store.attempt scheduler:allocs,outcomes
-src/clients/arbiter-client.ts http.call*3 scheduler:post.tickets arbiter:get.grants agent:post.fetch-slices
+src/clients/arbiter-client.ts http.call*3 scheduler:post.tickets agent:post.fetch-slices arbiter:get.grants
 src/clients/host-client.ts http.call*2 scheduler:delete.allocations.id,get.allocations,get.allocations.id,post.allocations.id.stop,put.allocations.id monitor:delete.allocations.id,get.allocations,get.allocations.id,get.allocations.id.exec.command,get.usage,post.allocations.id.exec,post.allocations.id.signal,post.allocations.id.stop
 src/clients/host-client.ts http.stream scheduler: monitor:get.allocations.id.logs
 src/clients/monitor-failover.ts http.call agent:

@@ -70,6 +70,7 @@ const MORE: Readonly<Record<string, readonly unknown[]>> = {
       affected: true,
     },
   ],
+  'arbiter POST /v1/fetch-slices': [{ attributes: {} }, { attributes: { rack: 'r1' } }],
   'arbiter POST /v1/tickets': [
     requestFor('@scheduler', [[terms], [someTerms({ ...terms, namespace: 'other' }), terms]]),
     requestFor('@scheduler', [[terms]]),

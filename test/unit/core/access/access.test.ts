@@ -22,8 +22,8 @@ describe('rights', () => {
     expect(rightsOf('scheduler')).toEqual(['health', 'read', 'names', 'reports', 'start', 'stop', 'tickets']);
   });
 
-  it('an agent asks for names and nothing else, a member of the store has no right at all', () => {
-    expect(rightsOf('agent')).toEqual(['health', 'names']);
+  it('an agent asks for names and for the rate of its fetches, a member of the store has no right at all', () => {
+    expect(rightsOf('agent')).toEqual(['health', 'names', 'fetch-slices']);
     expect(sees({ role: 'agent', cell: 'dev', id: 'host-1' }, 'team-a')).toBe(true);
     expect(sees({ role: 'agent', cell: 'dev', id: 'host-1' }, SYSTEM_NAMESPACE)).toBe(false);
     expect(rightsOf('etcd')).toEqual([]);
@@ -39,7 +39,13 @@ describe('rights', () => {
 
   it('an operator does not act as a scheduler, nor on a host what goes through a monitor', () => {
     const not = RIGHTS.filter((right) => !rightsOf('operator').includes(right));
-    expect(not.filter((right) => !isForAnybody(right))).toEqual(['relay', 'start', 'tickets', 'join']);
+    expect(not.filter((right) => !isForAnybody(right))).toEqual([
+      'relay',
+      'start',
+      'tickets',
+      'fetch-slices',
+      'join',
+    ]);
   });
 
   it('who reaches a server without credentials counts as trusted', () => {

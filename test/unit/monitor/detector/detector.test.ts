@@ -107,7 +107,7 @@ it('S3.21 S3.13 a host on which all jobs fail is quarantined by one verdict of t
   expect(await verdictOn('host/h3')).toHaveProperty('endedAtMs');
 });
 
-it('S3.20 S3.19 S3.39 a bad version is restarted slowly everywhere, and its rollout is stopped and undone', async () => {
+it('S3.20 S3.19 S3.23 S3.39 a bad version is restarted slowly everywhere, and its rollout is stopped and undone', async () => {
   const { address } = await world.monitor();
   await runAll();
   await submit('web', 2);

@@ -67,7 +67,7 @@ describe('what hosts share', () => {
     for (const [host, rack] of Object.entries({ h1: 'r1', h2: 'r1', h3: 'r2', h4: 'r2' }))
       await world.host(host, 1_000, { rack });
     await share('uplink', { capacity: 1_000 });
-    await world.scheduler({ id: 'batch-1', policy: 'binpack' });
+    await world.scheduler({ id: 'batch-1' });
     const inRack = (prefix: string, hosts: readonly string[]): number =>
       world.allocations().filter(({ job, host }) => job.startsWith(prefix) && hosts.includes(host)).length;
     await world.submit(asking('blind', {}, 8));

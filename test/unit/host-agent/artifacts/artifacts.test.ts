@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ArtifactCache } from '../../../../host-agent/drivers/artifact-cache.ts';
+import { ArtifactCache } from '../../../../host-agent/artifacts/artifacts.ts';
 import { MemoryDisk } from '../../../../src/adapters/memory/disk.ts';
 import { sha256Hex } from '../../../../src/adapters/system/digest.ts';
 import { silentLog, silentMetrics } from '../../../../src/adapters/telemetry/silent.ts';

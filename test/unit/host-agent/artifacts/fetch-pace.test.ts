@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { FetchPace } from '../../../../host-agent/network/fetch-pace.ts';
+import { FetchPace } from '../../../../host-agent/artifacts/fetch-pace.ts';
 import type { FetchSlice } from '../../../../src/wire/api/arbiter-api.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 

@@ -1,10 +1,14 @@
+/**
+ * The files that tasks name by their hash, on this host: fetched, kept and given up in this file. `fetch-pace.ts` holds fetches to
+ * the rate that the cell has, `fetch-slices.ts` asks the arbiters for it.
+ */
 import type { Artifact } from '../../src/core/cell/job.ts';
 import type { ArtifactSource, Fetched } from '../../src/ports/artifacts.ts';
 import { FetchError } from '../../src/ports/artifacts.ts';
 import { Backoff } from '../../src/runtime/wait/backoff.ts';
 import { sleep } from '../../src/runtime/wait/wait.ts';
 import type { AgentPorts } from '../ports.ts';
-import { FetchPace } from '../network/fetch-pace.ts';
+import { FetchPace } from './fetch-pace.ts';
 
 const FILES = 'cas/sha256';
 const UNFINISHED = 'cas/tmp';
