@@ -6,7 +6,7 @@
  * and lookups a second there are meanwhile.
  * `repair.ts`: how long until a task that died is replaced, where the monitor tells its scheduler, and where nobody does.
  * `storm.ts`: a rack of 3,000 hosts vanishes and returns, beside a tenant who lost nothing. `growth.ts`: runs and versions pass
- * through a cell, which stays as large as it is.
+ * through a cell, which stays as large as it is. `fetch.ts`: how a thousand hosts share one rate of fetches.
  */
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
