@@ -302,6 +302,8 @@ export interface CellEvent {
   readonly readRevision?: number;
   /** The one that the store had by then: that of the commit which came first. */
   readonly foundRevision?: number;
+  /** Of `gap`, when the reader was too slow: how many events of each kind were left out. */
+  readonly missed?: Readonly<Record<string, number>>;
 }
 
 export type SchedulerListAnswer = {

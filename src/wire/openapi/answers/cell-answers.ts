@@ -134,6 +134,7 @@ export const cellEvent: z.ZodType<CellEvent> = z.object({
   ...{ id: text, atMs: z.number(), kind: text, source: text, namespace: maybe(text), job: maybe(text) },
   ...{ allocation: maybe(text), slot: maybe(text), host: maybe(text), detail: text },
   ...{ readRevision: maybe(whole), foundRevision: maybe(whole) },
+  missed: maybe(z.record(z.string(), whole)),
 });
 
 const head = { host: text, incarnation: whole, seq: whole };
