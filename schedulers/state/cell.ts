@@ -109,7 +109,12 @@ export class PrivateCell {
     const cutOffMs = (eligibility?.silentMs ?? 0) + this.#clock.monotonicMs() - lostAtMs;
     const atMs = givenUpAtMs(eligibility, this.#orphanMs);
     const isRemoved = eligibility?.confirmed === 'removed';
-    return { state, drainDeadlineMs, cutOffMs, ...(atMs === null ? {} : { givenUpAtMs: atMs, isRemoved }) };
+    const fences = eligibility?.fences;
+    return {
+      ...{ state, drainDeadlineMs, cutOffMs },
+      ...(atMs === null ? {} : { givenUpAtMs: atMs, isRemoved }),
+      ...(fences === undefined ? {} : { fences }),
+    };
   }
 
   /** For system jobs: every host that can run the group, whether or not it is ready. */

@@ -269,6 +269,13 @@ export interface LabelsRequest {
   readonly remove?: readonly string[];
 }
 
+/** An operator's word that a lost host runs no more what was placed there. */
+export interface FenceRequest {
+  /** Whose word it takes the place of; jobs name it in `disconnect.fence`. */
+  readonly fence: string;
+  readonly reason: string;
+}
+
 /** `lost`: an operator's word for a host without a session, instead of the monitors' verdict. */
 export interface EligibilityRequest {
   readonly state: 'ready' | 'cordoned' | 'draining' | 'lost';

@@ -134,7 +134,7 @@ function buildGroup(
       ...(file.reschedule?.onRequest === undefined ? {} : { onRequest: file.reschedule.onRequest }),
     },
     deadlineMs: file.deadline ?? null,
-    ...(file.disconnect === undefined ? {} : { stopAfterDisconnectMs: file.disconnect.stopAfter }),
+    ...buildDisconnect(file),
     ...(file.shutdownDelay === undefined ? {} : { shutdownDelayMs: file.shutdownDelay }),
     ...(file.update?.minHealthy === undefined ? {} : { minHealthyMs: file.update.minHealthy }),
     ...buildUpdate(file.update),
@@ -153,6 +153,15 @@ function buildUpdate(file: GroupFile['update']): Pick<Group, 'update'> {
     ...(progressDeadline === undefined ? {} : { progressDeadlineMs: progressDeadline }),
   };
   return Object.keys(update).length === 0 ? {} : { update };
+}
+
+function buildDisconnect({
+  disconnect: { stopAfter, fence } = {},
+}: GroupFile): Pick<Group, 'stopAfterDisconnectMs' | 'fences'> {
+  return {
+    ...(stopAfter === undefined ? {} : { stopAfterDisconnectMs: stopAfter }),
+    ...(fence === undefined ? {} : { fences: [...new Set([fence].flat())] }),
+  };
 }
 
 function buildVolumes({ volumes = {} }: GroupFile): Pick<Group, 'volumes'> {

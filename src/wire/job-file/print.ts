@@ -66,9 +66,7 @@ function groupToFile(group: Group, system: boolean): Record<string, unknown> {
       ...(group.reschedule.onRequest === undefined ? {} : { onRequest: group.reschedule.onRequest }),
     },
     ...(group.deadlineMs === null ? {} : { deadline: formatDuration(group.deadlineMs) }),
-    ...(group.stopAfterDisconnectMs === undefined
-      ? {}
-      : { disconnect: { stopAfter: formatDuration(group.stopAfterDisconnectMs) } }),
+    ...unlessEmpty('disconnect', disconnectToFile(group)),
     ...(group.shutdownDelayMs === undefined ? {} : { shutdownDelay: formatDuration(group.shutdownDelayMs) }),
     ...unlessEmpty('update', updateToFile(group)),
     ...unlessEmpty('volumes', group.volumes ?? {}),
@@ -78,6 +76,13 @@ function groupToFile(group: Group, system: boolean): Record<string, unknown> {
 
 function countToFile({ count, countMax }: Group): unknown {
   return countMax === undefined ? count : { min: count, max: countMax };
+}
+
+function disconnectToFile({ stopAfterDisconnectMs, fences }: Group): Record<string, unknown> {
+  return {
+    ...(stopAfterDisconnectMs === undefined ? {} : { stopAfter: formatDuration(stopAfterDisconnectMs) }),
+    ...(fences === undefined ? {} : { fence: fences.length === 1 ? fences[0] : fences }),
+  };
 }
 
 function updateToFile({ minHealthyMs, update = {} }: Group): Record<string, unknown> {

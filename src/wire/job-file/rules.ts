@@ -3,6 +3,7 @@ import { DEFAULT_NAMESPACE } from '../../core/cell/ids.ts';
 import { DEFAULT_ON_RETURN } from '../../core/cell/job.ts';
 import type { JobType } from '../../core/cell/job.ts';
 import { plainAttribute } from '../../core/host/attributes.ts';
+import { SELF_FENCE } from '../../core/host/fences.ts';
 import { NAME_CHARS_MAX, nameText, readName } from '../../core/names/names.ts';
 import { DEFAULT_RESOURCES, DEFAULT_TYPE } from './defaults.ts';
 import type { GroupFile, LongFile, TaskFile } from './job-schema.ts';
@@ -29,7 +30,7 @@ export function checkRules(file: LongFile): RuleFault[] {
     faults.push(...checkSecrets(at, group), ...checkVolumes(at, group, type));
     faults.push(...checkEndpoints(at, group, file.namespace ?? DEFAULT_NAMESPACE));
     faults.push(...checkUpdate(at, group, type), ...checkReturn(at, group, type));
-    faults.push(...checkRequest(at, group, type));
+    faults.push(...checkRequest(at, group, type), ...checkDisconnect(at, group, type));
     for (const key of ['restart', 'reschedule'] as const) {
       const { delay, maxDelay } = group[key] ?? {};
       if (delay !== undefined && maxDelay !== undefined && maxDelay < delay)
@@ -98,10 +99,37 @@ function checkReturn(
     [type === 'system', 'a system job is not replaced on other hosts; remove this field'],
     [gang === true, 'a gang is kept or begun again as a whole; remove this field, or gang'],
     [volumes !== undefined, 'two of them have different data; remove this field, or the volumes'],
-    [disconnect !== undefined, 'its host has ended it by then (disconnect.stopAfter); remove one of the two'],
+    [disconnect !== undefined, 'it has ended there by then (disconnect); remove one of the two'],
   ];
   const path = [...at, 'reschedule', 'onReturn'];
   return contradictions.filter(([holds]) => holds).map(([, text]) => ({ path, text }));
+}
+
+/** A fence is for what is replaced. */
+function checkDisconnect(
+  at: readonly string[],
+  { disconnect, reschedule }: GroupFile,
+  type: JobType,
+): RuleFault[] {
+  if (disconnect === undefined) return [];
+  const { stopAfter, fence } = disconnect;
+  const path = [...at, 'disconnect'];
+  if (fence === undefined)
+    return stopAfter === undefined
+      ? [{ path, text: 'says nothing: write stopAfter, or fence, or remove it' }]
+      : [];
+  const contradictions: readonly (readonly [boolean, string])[] = [
+    [type === 'system', 'a system job is not replaced on other hosts; remove this field'],
+    [
+      type !== 'system' && reschedule?.onHostLost !== true,
+      'nothing is replaced that would wait: write reschedule: { onHostLost: true } too, or remove this field',
+    ],
+    [
+      [fence].flat().includes(SELF_FENCE) && stopAfter === undefined,
+      'self needs stopAfter: the time after which its host ends it',
+    ],
+  ];
+  return contradictions.filter(([holds]) => holds).map(([, text]) => ({ path: [...path, 'fence'], text }));
 }
 
 /** What no request can move does not say that one does. */

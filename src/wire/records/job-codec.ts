@@ -120,6 +120,7 @@ const group = z.looseObject({
   }),
   deadlineMs: whole.nullable(),
   stopAfterDisconnectMs: z.exactOptional(whole),
+  fences: z.exactOptional(z.array(z.string())),
   shutdownDelayMs: z.exactOptional(whole),
   minHealthyMs: z.exactOptional(whole),
   update: z.exactOptional(

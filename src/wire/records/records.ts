@@ -60,6 +60,10 @@ export const drainWindow = z.looseObject({
   beganAtMs: z.exactOptional(whole),
 });
 
+export const fenceAnswer = z.looseObject({
+  ...{ confirmed: z.boolean(), counter: whole, detail: z.string(), by: z.string(), atMs: whole },
+});
+
 export const eligibilityCodec = schemaCodec<Eligibility>(
   'eligibility',
   z.looseObject({
@@ -73,6 +77,7 @@ export const eligibilityCodec = schemaCodec<Eligibility>(
     confirmed: z.exactOptional(z.enum(HOST_CONFIRMATIONS)),
     labels: z.exactOptional(z.record(z.string(), z.string())),
     window: z.exactOptional(drainWindow),
+    fences: z.exactOptional(z.record(z.string(), fenceAnswer)),
   }),
 );
 
