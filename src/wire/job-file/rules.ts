@@ -99,7 +99,7 @@ function checkReturn(
     [type === 'system', 'a system job is not replaced on other hosts; remove this field'],
     [gang === true, 'a gang is kept or begun again as a whole; remove this field, or gang'],
     [volumes !== undefined, 'two of them have different data; remove this field, or the volumes'],
-    [disconnect !== undefined, 'it has ended there by then (disconnect); remove one of the two'],
+    [disconnect !== undefined, 'disconnect has ended it by then; remove one of the two'],
   ];
   const path = [...at, 'reschedule', 'onReturn'];
   return contradictions.filter(([holds]) => holds).map(([, text]) => ({ path, text }));
