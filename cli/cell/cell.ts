@@ -2,7 +2,8 @@
  * Verbs about the cell as a whole:
  *
  * - `ui.ts` opens the page.
- * - `hosts.ts` lists the hosts, `host-status.ts` shows one, `host-labels.ts` labels it; `host-eligibility.ts` drains, cordons and readies one;
+ * - `hosts.ts` lists the hosts, `host-status.ts` shows one, `host-labels.ts` labels it; `host-eligibility.ts` drains, cordons and readies one,
+ *   `host-fenced.ts` confirms that a lost one runs nothing;
  *   `cli/join` has how one comes, `cli/bootstrap` how all of it begins.
  * - `quota.ts` and `shared.ts` show and set what namespaces may use, and what hosts share; `volume.ts` where data lies.
  * - `schedulers.ts` compares the schedulers; `events.ts` prints what happens.
@@ -19,6 +20,7 @@ import { cellVerb, collect, shownVerb, verb, wholeNumber } from '../command/comm
 import type { BootstrapFlags } from '../bootstrap/bootstrap.ts';
 import type { InviteFlags } from '../join/invite.ts';
 import type { JoinFlags } from '../join/join.ts';
+import type { FencedOptions } from './host-fenced.ts';
 import type { UiFlags } from './ui.ts';
 import type { PauseOptions, ScopeOptions } from './pause.ts';
 import type { SetQuotaOptions } from './quota.ts';
@@ -70,7 +72,7 @@ export function addCellVerbs(program: Command, { run }: ProgramInput): void {
   const host = program
     .command('host')
     .description(
-      'one host: status, label; invite, invitations, uninvite, join; drain, cordon, ready, lost, remove',
+      'one host: status, label; invite, invitations, uninvite, join; drain, cordon, ready, lost, fenced, remove',
     );
   shownVerb(
     host,
@@ -111,6 +113,12 @@ export function addCellVerbs(program: Command, { run }: ProgramInput): void {
       ),
     );
   }
+  cellVerb(host, 'fenced <host>', 'say of a lost host that it runs no more what was placed there')
+    .requiredOption('--fence <name>', 'the fence whose word this is: jobs wait for it by that name')
+    .requiredOption('--reason <text>', 'how you know: its plug is pulled')
+    .action((id: string, options: GlobalOptions & FencedOptions) =>
+      run(options, async (context) => (await import('./host-fenced.ts')).confirmFence(context, id, options)),
+    );
   cellVerb(host, 'remove <host>', 'forget a host that is gone for good, with all that was placed there')
     .requiredOption('--reason <text>', 'kept with the verdict')
     .action((id: string, options: GlobalOptions & EligibilityOptions) =>

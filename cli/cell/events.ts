@@ -79,6 +79,7 @@ function nothingOf({ job, kind }: EventsOptions, otherKinds: ReadonlySet<string>
 }
 
 function wanted(event: CellEvent, options: EventsOptions): boolean {
+  if (event.missed !== undefined) return true;
   if (options.job !== undefined && event.job !== options.job) return false;
   return options.kind === undefined || options.kind.split(',').includes(event.kind);
 }

@@ -1,5 +1,6 @@
 import { isId } from '../../src/core/cell/ids.ts';
 import { windowText } from '../../src/core/host/drain-window.ts';
+import { answerText } from '../../src/core/host/fences.ts';
 import { allocatable } from '../../src/core/host/host.ts';
 import type { AllocationStatus, HostStatus } from '../../src/wire/api/monitor-api.ts';
 import { ago, cores, duration, gpus, size, usedOf } from '../../src/wire/values/words.ts';
@@ -51,12 +52,14 @@ function render(context: Context, status: HostStatus, placed: readonly Allocatio
 
 function eligibilityLines({ eligibility }: HostStatus, nowMs: number): readonly string[] {
   if (eligibility === null) return [];
-  const { by, sinceMs, reason, drainDeadlineMs, window } = eligibility;
+  const { by, sinceMs, reason, drainDeadlineMs, window, fences = {} } = eligibility;
   const planned = window === undefined ? [] : [`  ${windowText(window)}`];
+  const fenced = Object.entries(fences).map(([name, answer]) => `  fence ${answerText(name, answer, nowMs)}`);
   if (by === '') return planned;
   const until = drainDeadlineMs === undefined ? '' : `, until in ${duration(drainDeadlineMs - nowMs)}`;
   return [
     `  since ${ago(nowMs, sinceMs)} ago by ${by}${reason === '' ? '' : `: ${reason}`}${until}`,
+    ...fenced,
     ...planned,
   ];
 }

@@ -8,6 +8,7 @@ import type { CellStatus } from '../../src/wire/api/cell-api.ts';
 import type { EligibilityRequest, HostStatus } from '../../src/wire/api/monitor-api.ts';
 import {
   readEligibilityRequest,
+  readFenceRequest,
   readLabelsRequest,
   readReason,
 } from '../../src/wire/api/monitor-requests.ts';
@@ -55,6 +56,12 @@ export function hostRoutes(state: MonitorState, keeper: StoreKeeper | null): Rou
       path: '/v1/hosts/:host/labels',
       right: 'operate',
       handle: (request) => setLabels(state, request),
+    },
+    {
+      method: 'POST',
+      path: '/v1/hosts/:host/fences',
+      right: 'operate',
+      handle: (request) => confirmFence(state, request),
     },
     {
       method: 'DELETE',
@@ -186,6 +193,26 @@ async function confirm(
   // What is removed stays removed until it returns.
   const eligibility = await state.eligibility.set(host, change, (known) => known.confirmed !== 'removed');
   if (eligibility.state !== 'lost') throw stillThere(host);
+  return answerOf(state, host, eligibility);
+}
+
+/** An operator's word in place of a fence. */
+async function confirmFence(state: MonitorState, request: RouteRequest): Promise<RouteReply> {
+  const host = idIn(request.params['host'], 'host');
+  const { fence, reason } = readFenceRequest(request.body);
+  if (state.copy.hosts.get(host) === undefined) throw noSuchHost(host);
+  const atMs = Math.round(state.clock.nowMs());
+  const answer = { confirmed: true, detail: reason, by: nameOfCaller(request.peer), atMs };
+  const eligibility = await state.eligibility.fence(host, fence, answer);
+  if (eligibility === null)
+    throw refuse(
+      409,
+      'host-not-lost',
+      `${host} is not lost, or has a session again: there is nothing to confirm`,
+      {
+        hint: `moorage host lost ${host} --reason TEXT, when its session has ended`,
+      },
+    );
   return answerOf(state, host, eligibility);
 }
 

@@ -28,9 +28,6 @@ export function checkSubmits(peer: Caller | null, namespace: string): void {
 }
 
 /** Events of no namespace are of the cell: hosts, roles, what hosts share. */
-export async function* seenEvents(
-  peer: Caller | null,
-  items: AsyncIterable<CellEvent | null>,
-): AsyncGenerator<CellEvent | null> {
-  for await (const item of items) if (item?.namespace === undefined || sees(peer, item.namespace)) yield item;
+export function seesEvent(peer: Caller | null, { namespace }: CellEvent): boolean {
+  return namespace === undefined || sees(peer, namespace);
 }

@@ -15,7 +15,7 @@ import type { LogQuery } from '../runs/log-target.ts';
 import type { MonitorState } from './monitor-state.ts';
 import { refuse } from '../refusals.ts';
 import { countIn, findJob, flagIn, idIn } from './requests.ts';
-import { seenEvents } from './sight.ts';
+import { seesEvent } from './sight.ts';
 
 const INDEX_MAX = 1_000_000;
 
@@ -98,7 +98,8 @@ function events(state: MonitorState, request: RouteRequest): RouteReply {
   const since = request.headers['last-event-id'] ?? request.query['since'];
   const follow = flagIn(request, 'follow', true);
   const limit = countIn(request, 'limit', Infinity, PAGE_ROWS_MAX);
-  const items = atMost(limit, seenEvents(request.peer, state.events.read(since, follow, request.signal)));
+  const mayRead = (event: CellEvent): boolean => seesEvent(request.peer, event);
+  const items = atMost(limit, state.events.read(since, follow, request.signal, mayRead));
   const asSse = (request.headers['accept'] ?? '').includes('text/event-stream');
   return {
     status: 200,

@@ -52,6 +52,9 @@ const ACTS: Readonly<Record<string, ActOf>> = {
     ...{ act: textOf(body, 'state') || 'eligibility', target: clipped(params['host']) },
     detail: plannedOf(body) ?? textOf(body, 'reason'),
   }),
+  'POST /v1/hosts/:host/fences': ({ params, body }) => ({
+    ...{ act: 'fence-host', target: clipped(params['host']), detail: json(body) },
+  }),
   'POST /v1/hosts/:host/labels': ({ params, body }) => ({
     ...{ act: 'label-host', target: clipped(params['host']), detail: json(body) },
   }),

@@ -280,7 +280,21 @@ function ofEligibility(host: string, eligibility: Eligibility, before?: Eligibil
   }
   const planned = eligibility.counter === (before?.counter ?? 0) ? windowOf(eligibility, before) : null;
   if (planned !== null) return { host, ...planned };
+  const fenced = fenceOf(eligibility, before);
+  if (fenced !== null) return { host, ...fenced };
   return { kind: `host-${eligibility.state}`, source: eligibility.by, host, detail: eligibility.reason };
+}
+
+/** What a fence of a lost host has answered; null: nothing new. */
+function fenceOf(now: Eligibility, before: Eligibility | undefined): Omit<EventBody, 'host'> | null {
+  if (now.counter !== before?.counter) return null;
+  const found = Object.entries(now.fences ?? {}).find(
+    ([name, answer]) => canonicalJson(answer) !== canonicalJson(before.fences?.[name] ?? null),
+  );
+  if (found === undefined) return null;
+  const [name, { confirmed, by, detail }] = found;
+  const kind = confirmed ? 'host-fenced' : 'host-not-fenced';
+  return { kind, source: by, detail: `${name}: ${detail}` };
 }
 
 /** What changed of a planned drain alone; null: nothing. */

@@ -5,6 +5,7 @@
  * - `cell-events.ts`: the event of a change in the store, of a host's report, or of a scheduler's message
  * - `host-events.ts`: which reports and silences of hosts are events
  * - `scheduler-events.ts`: follows the schedulers' own streams
+ * - `missed-events.ts`: sums up what a slow reader misses
  */
 import type { Clock } from '../../src/ports/clock.ts';
 import { Broadcast } from '../../src/runtime/stream/stream.ts';
@@ -12,10 +13,11 @@ import type { EventPosition } from '../../src/wire/api/event-position.ts';
 import { endOfRevision, eventPositionOf, isBefore } from '../../src/wire/api/event-position.ts';
 import type { CellEvent } from '../../src/wire/api/monitor-api.ts';
 import { every } from '../../src/runtime/wait/wait.ts';
+import { MissedEvents } from './missed-events.ts';
 
 /** Events held for readers that come later; some megabytes, and minutes of a busy cell. */
 export const EVENTS_MAX = 10_000;
-/** Events that one slow reader may be behind before it gets a gap instead. */
+/** Events that one slow reader may be behind before it gets their number by kind instead (S3.22). */
 export const EVENT_QUEUE_MAX = 2_000;
 /** Keeps clients and proxies from taking a quiet stream for a dead one. */
 export const EVENT_BEAT_MS = 15_000;
@@ -44,7 +46,6 @@ export class EventLog {
   #held: (CellEvent | LazyEvent)[] = [];
   /** Up to here events may be missing. It only grows. */
   #floor: EventPosition = { revision: 0, ordinal: 0 };
-  #closed = false;
 
   /**
    * @param source of gap events: this monitor's id
@@ -84,24 +85,24 @@ export class EventLog {
    * @param since an event id, exclusive, or a revision, of which all is known; `0` for all that is held; absent or `now` for
    *   none of it. An id that is no longer held, or never was, begins with a gap and what there is; one beyond this monitor's
    *   revision with a gap, since this monitor may repeat what another one sent.
+   * @param sees what the reader may see
    */
-  read(since: string | undefined, follow: boolean, signal: AbortSignal): AsyncIterable<Item> {
+  read(
+    since: string | undefined,
+    follow: boolean,
+    signal: AbortSignal,
+    sees: (event: CellEvent) => boolean = () => true,
+  ): AsyncIterable<Item> {
     const first = this.#after(since);
-    return follow ? this.#follow(this.#live.subscribe(signal, first), signal) : each(first);
+    const items = follow
+      ? this.#live.subscribe(signal, first, () => new MissedEvents(sees, (missed) => this.#missed(missed)))
+      : first;
+    return seen(items, sees);
   }
 
   close(): void {
-    this.#closed = true;
     this.#stopBeat();
     this.#live.close();
-  }
-
-  async *#follow(first: AsyncIterable<Item>, signal: AbortSignal): AsyncGenerator<Item> {
-    for (let items = first; ;) {
-      yield* items;
-      if (signal.aborted || this.#closed) return;
-      items = this.#live.subscribe(signal, [this.#gap('this reader was too slow; events were left out')]);
-    }
   }
 
   #after(since: string | undefined): readonly CellEvent[] {
@@ -147,6 +148,11 @@ export class EventLog {
     if (isBefore(this.#floor, place)) this.#floor = place;
   }
 
+  #missed(missed: Readonly<Record<string, number>>): CellEvent {
+    const counts = Object.entries(missed).map(([kind, count]) => `${String(count)} ${kind}`);
+    return { ...this.#gap(`this reader was too slow; left out: ${counts.join(', ')}`), missed };
+  }
+
   #gap(detail: string): CellEvent {
     // A reader that resumes after a gap gets it again: its id is never behind the floor.
     const id = `${String(this.#floor.revision)}.0`;
@@ -154,8 +160,11 @@ export class EventLog {
   }
 }
 
-async function* each(items: readonly Item[]): AsyncGenerator<Item> {
-  yield* items;
+async function* seen(
+  items: AsyncIterable<Item> | readonly Item[],
+  sees: (event: CellEvent) => boolean,
+): AsyncGenerator<Item> {
+  for await (const item of items) if (item === null || sees(item)) yield item;
 }
 
 function built(event: CellEvent | LazyEvent): CellEvent | null {

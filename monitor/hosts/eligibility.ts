@@ -2,9 +2,11 @@ import type {
   DrainWindow,
   Eligibility,
   EligibilityState,
+  FenceAnswer,
   HostConfirmation,
 } from '../../src/core/host/host.ts';
 import { EMPTY_LEDGER } from '../../src/core/fit/ledger.ts';
+import { withFenceAnswer } from '../../src/core/host/fences.ts';
 import { canonicalJson } from '../../src/core/json/canonical-json.ts';
 import type { Compare, Entry } from '../../src/ports/cell-store.ts';
 import type { RolePorts } from '../../src/runtime/runtime.ts';
@@ -127,23 +129,61 @@ export class EligibilityWriter {
     });
   }
 
-  /** Changes what stands beside the state. */
-  async #amend(host: string, change: (known: Eligibility) => Eligibility): Promise<Eligibility> {
+  /**
+   * Records what a fence answered for a lost host. Its session's absence and the verdict are compared: of a host that is back,
+   * nothing is confirmed.
+   *
+   * @param counter of the verdict for which the fence was asked; absent: of the present one
+   * @returns null: it is not lost, lost by another verdict, or has a session
+   */
+  async fence(
+    host: string,
+    name: string,
+    { counter, ...answer }: Omit<FenceAnswer, 'counter'> & { readonly counter?: number },
+  ): Promise<Eligibility | null> {
+    const aliveKey = this.#deps.keys.aliveOf(host);
+    let isVoid = false;
+    const known = await this.#amend(
+      host,
+      (now, found) => {
+        const bound = { ...answer, counter: counter ?? now.counter };
+        const fences = found.has(aliveKey) ? null : withFenceAnswer(now, name, bound);
+        isVoid = fences === null;
+        return fences === null ? now : { ...now, fences };
+      },
+      aliveKey,
+    );
+    return isVoid ? null : known;
+  }
+
+  /**
+   * Changes what stands beside the state.
+   * @param absentKey must not be there
+   */
+  async #amend(
+    host: string,
+    change: (known: Eligibility, found: ReadonlyMap<string, Entry>) => Eligibility,
+    absentKey?: string,
+  ): Promise<Eligibility> {
     const { store, keys } = this.#deps;
     const key = keys.eligibilityOf(host);
-    let found = (await store.read([key])).entries;
+    const all = absentKey === undefined ? [key] : [key, absentKey];
+    let found = (await store.read(all)).entries;
     for (let tries = 0; tries < TRIES_MAX; tries++) {
       const entry = found.get(key);
       const known = entry === undefined ? READY : eligibilityCodec.decode(entry.value);
-      const wanted = change(known);
+      const wanted = change(known, found);
       if (canonicalJson(wanted) === canonicalJson(known)) return known;
       const reply = await store.attempt({
-        compares: [{ key, target: 'modRevision', equals: entry?.modRevision ?? 0 }],
+        compares: [
+          { key, target: 'modRevision', equals: entry?.modRevision ?? 0 },
+          ...(absentKey === undefined ? [] : [hasNoKey(absentKey)]),
+        ],
         writes: [{ kind: 'put', key, value: eligibilityCodec.encode(wanted) }],
-        readBack: [key],
+        readBack: all,
       });
       if (reply.outcome === 'applied') return wanted;
-      found = reply.outcome === 'refused' ? reply.found : await this.#readBack([key]);
+      found = reply.outcome === 'refused' ? reply.found : await this.#readBack(all);
     }
     throw refuse(503, 'contended', `${host} is too busy to be changed; try again`);
   }
@@ -153,12 +193,13 @@ export class EligibilityWriter {
     const counter = Math.max(known.counter, ledger.counter) + 1;
     const { window, ...more } = change;
     const planned = window === undefined ? known : withWindow(known, window);
-    const { drainDeadlineMs: _deadline, silentMs, confirmed: _word, ...kept } = planned;
+    const { drainDeadlineMs: _deadline, silentMs, confirmed: _word, fences, ...kept } = planned;
     const sinceMs = this.#deps.clock.nowMs();
     // Lost all the time: from then on its silence is counted.
     const isStill = known.state === 'lost' && change.state === 'lost';
     const since = isStill ? { sinceMs: known.sinceMs, silentMs: silentMs ?? 0 } : {};
-    const wanted: Eligibility = { ...kept, sinceMs, ...more, ...since, counter };
+    const fenced = isStill && fences !== undefined ? { fences } : {};
+    const wanted: Eligibility = { ...kept, sinceMs, ...more, ...since, ...fenced, counter };
     return { wanted, ledger: ledgerCodec.encode({ ...ledger, state: change.state, counter }) };
   }
 

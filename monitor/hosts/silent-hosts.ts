@@ -1,6 +1,6 @@
 import type { Allocation } from '../../src/core/cell/allocation.ts';
 import type { JobRecord } from '../../src/core/cell/job.ts';
-import { liesOnHost } from '../../src/core/cell/volume.ts';
+import { answerText, isFenced, SELF_FENCE } from '../../src/core/host/fences.ts';
 import type { Eligibility } from '../../src/core/host/host.ts';
 import type { CellView } from '../../src/runtime/reports/cell-view.ts';
 import type { SilentHost } from '../../src/wire/api/monitor-api.ts';
@@ -39,6 +39,7 @@ export class SilentHosts {
     const verdict = this.#deps.verdictOf(host);
     if (lost === null && sinceMs === null && verdict === null) return null;
     const moves = held.every(({ group }) => record?.job.groups[group]?.reschedule.onHostLost === true);
+    const fence = record === undefined ? null : fenceFor(held, record, lost, host, this.#deps.clock.nowMs());
     return {
       host,
       allocations: held.length,
@@ -47,7 +48,7 @@ export class SilentHosts {
       detail: [
         `${String(held.length)} on ${host}`,
         this.#standing(lost, verdict),
-        next(record, host, moves, lost),
+        fence ?? next(record, host, moves, lost),
       ]
         .filter((part) => part !== '')
         .join(', '),
@@ -66,6 +67,36 @@ export class SilentHosts {
   }
 }
 
+/** Which fences are waited for, and what they said; null: none. */
+function fenceFor(
+  held: readonly Allocation[],
+  { job }: JobRecord,
+  lost: Eligibility | null,
+  host: string,
+  nowMs: number,
+): string | null {
+  const waiting = held.filter((one) => {
+    const { fences } = job.groups[one.group] ?? {};
+    return fences !== undefined && !isFenced(lost ?? undefined, fences, one);
+  });
+  const names = [...new Set(waiting.flatMap(({ group }) => job.groups[group]?.fences ?? []))];
+  if (names.length === 0) return null;
+  const whose =
+    names.length === 1
+      ? `fence ${names[0] ?? ''} confirms`
+      : `one of the fences ${names.join(', ')} confirms`;
+  const what = `kept until ${whose} that ${host} runs it no more`;
+  if (lost === null) return `then ${what}`;
+  const answers = names.flatMap((name) => {
+    const answer = lost.fences?.[name];
+    return answer === undefined ? [] : [answerText(name, answer, nowMs)];
+  });
+  const asked = names.filter((name) => name !== SELF_FENCE);
+  const word =
+    asked.map((name) => `; by hand: moorage host fenced ${host} --fence ${name} --reason TEXT`)[0] ?? '';
+  return `${what} (waits for ${seconds(nowMs - lost.sinceMs)}, ${answers.join(', ') || 'no answer yet'})${word}`;
+}
+
 /** What follows for the allocations there. */
 function next(record: JobRecord | undefined, host: string, moves: boolean, lost: Eligibility | null): string {
   if (record === undefined || record.desired === 'stop')
@@ -74,7 +105,8 @@ function next(record: JobRecord | undefined, host: string, moves: boolean, lost:
       : `kept until it returns or is given up: moorage host remove ${host} --reason TEXT`;
   if (moves) return lost === null ? 'then replaced' : 'replaced';
   const groups = Object.values(record.job.groups);
-  if (groups.some(liesOnHost)) return 'and not replaced: its data lies there (moorage volume list)';
+  if (groups.some(({ volumes }) => volumes !== undefined))
+    return 'and not replaced: its data lies there (moorage volume list)';
   return 'and not replaced: reschedule.onHostLost is not set';
 }
 

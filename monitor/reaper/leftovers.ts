@@ -1,7 +1,9 @@
 import type { Allocation } from '../../src/core/cell/allocation.ts';
 import type { Release } from '../../src/core/commit/plan.ts';
+import { jobKeyOf } from '../../src/core/cell/ids.ts';
+import { isFenced, SELF_FENCE } from '../../src/core/host/fences.ts';
 import { isTerminal } from '../../src/core/host/states.ts';
-import { givenUpAtMs, givenUpOutcome, isAnsweredFor } from '../../src/core/slots/given-up.ts';
+import { givenUpAtMs, givenUpOutcome } from '../../src/core/slots/given-up.ts';
 import { forgottenOutcome, outcomeOf } from '../../src/core/slots/outcomes.ts';
 import type { CellView } from '../../src/runtime/reports/cell-view.ts';
 import { allocationCodec } from '../../src/wire/records/records.ts';
@@ -43,15 +45,22 @@ export class Leftovers {
       return this.#release({ allocation, revision, outcome: outcomeOf(allocation, report, clock.nowMs()) });
     const freshness = view.host(allocation.host);
     if (freshness === undefined || freshness.staleSinceMs !== null) {
-      const eligibility = copy.eligibility.get(allocation.host)?.value;
-      const atMs = givenUpAtMs(eligibility, limits.orphanMs);
-      if (atMs === null || clock.nowMs() < atMs) return;
+      const atMs = givenUpAtMs(copy.eligibility.get(allocation.host)?.value, limits.orphanMs);
+      if (atMs === null || clock.nowMs() < atMs || this.#awaitsFence(allocation)) return;
       const outcome = givenUpOutcome(allocation, report ?? null, clock.nowMs());
-      const isFenced = isAnsweredFor(eligibility) ? { isFenced: true as const } : {};
-      return this.#release({ allocation, revision, outcome, ...isFenced });
+      return this.#release({ allocation, revision, outcome });
     }
     if (allocation.desired !== 'run') return this.#stopOnHost(row);
     if (mayStop) await this.#writeStop(row);
+  }
+
+  /** Its job may be submitted again, and must not find its slot free while this one may run. */
+  #awaitsFence(allocation: Allocation): boolean {
+    const { copy } = this.#deps;
+    const { namespace, job, group, host } = allocation;
+    const fences = copy.jobs.get(jobKeyOf(namespace, job))?.value.job.groups[group]?.fences;
+    if (fences === undefined || fences.includes(SELF_FENCE)) return false;
+    return !isFenced(copy.eligibility.get(host)?.value, fences, allocation);
   }
 
   async #writeStop({ value, modRevision }: Row<Allocation>): Promise<void> {

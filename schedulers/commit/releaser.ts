@@ -20,7 +20,6 @@ interface Waiting {
   readonly job: OwnedJob;
   readonly entry: Entry;
   readonly outcome: Outcome | null;
-  readonly isFenced: boolean;
 }
 
 /**
@@ -45,9 +44,8 @@ export class Releaser {
    * Nothing of the allocation is left on its host. While its gang is being committed the release waits and is decided again
    * afterwards, since other members may stand by then.
    * @param outcome null: nothing worth keeping
-   * @param isFenced not its host says that it ended, but somebody who answers for that
    */
-  release(job: OwnedJob, entry: Entry, outcome: Outcome | null, isFenced = false): void {
+  release(job: OwnedJob, entry: Entry, outcome: Outcome | null): void {
     if (entry.releasing || entry.revision === 0) return;
     const commit = job.commitOf(entry.allocation.group);
     if (commit !== null) {
@@ -56,7 +54,7 @@ export class Releaser {
       return;
     }
     entry.releasing = true;
-    this.#waiting.push({ job, entry, outcome, isFenced });
+    this.#waiting.push({ job, entry, outcome });
     this.#plans.schedule();
   }
 
@@ -78,11 +76,10 @@ export class Releaser {
         atomicity: 'incremental',
         places: [],
         evictions: [],
-        releases: current.map(({ entry, outcome: final, isFenced }) => ({
+        releases: current.map(({ entry, outcome: final }) => ({
           allocation: entry.allocation,
           revision: entry.revision,
           outcome: final,
-          ...(isFenced ? { isFenced } : {}),
         })),
       });
       for (const waiting of current) {

@@ -152,9 +152,8 @@ export class Decider {
     }
     for (const { allocation, report } of todo.givenUp) {
       const entry = job.entries.get(allocation.id);
-      if (entry === undefined || entry.marking) continue;
-      const { isFenced } = this.#term.cell.condition(allocation.host);
-      this.#parts.releaser.release(job, entry, givenUpOutcome(allocation, report, nowMs), isFenced);
+      if (entry !== undefined && !entry.marking)
+        this.#parts.releaser.release(job, entry, givenUpOutcome(allocation, report, nowMs));
     }
   }
 

@@ -51,10 +51,10 @@ export class ScratchCell implements DecidedCell {
     return copy;
   }
 
-  /** The silence of a lost host is taken as long enough for all that waits for it. */
+  /** The silence of a lost host is taken as long enough for all that waits for it, and itself for fenced. */
   condition(host: string): HostCondition {
     if (!this.#lost.has(host)) return this.#real.condition(host);
-    return { state: 'lost', drainDeadlineMs: null, cutOffMs: Number.POSITIVE_INFINITY };
+    return { state: 'lost', drainDeadlineMs: null, cutOffMs: Number.POSITIVE_INFINITY, fences: 'all' };
   }
 
   matching(group: Group): readonly MatchingHost[] {

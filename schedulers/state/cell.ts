@@ -7,7 +7,7 @@ import { LedgerBook } from '../../src/core/commit/ledger-book.ts';
 import type { Ledger } from '../../src/core/fit/ledger.ts';
 import { EMPTY_LEDGER, usedOf } from '../../src/core/fit/ledger.ts';
 import { hasNegative, subtractResources } from '../../src/core/cell/resources.ts';
-import { givenUpAtMs, isAnsweredFor } from '../../src/core/slots/given-up.ts';
+import { givenUpAtMs } from '../../src/core/slots/given-up.ts';
 import type { MatchingHost, HostCondition } from '../../src/core/slots/job-view.ts';
 import type { Clock } from '../../src/ports/clock.ts';
 import type { RolePorts } from '../../src/runtime/runtime.ts';
@@ -109,12 +109,11 @@ export class PrivateCell {
     const cutOffMs = (eligibility?.silentMs ?? 0) + this.#clock.monotonicMs() - lostAtMs;
     const atMs = givenUpAtMs(eligibility, this.#orphanMs);
     const isRemoved = eligibility?.confirmed === 'removed';
-    const isFenced = isAnsweredFor(eligibility);
+    const fences = eligibility?.fences;
     return {
-      state,
-      drainDeadlineMs,
-      cutOffMs,
-      ...(atMs === null ? {} : { givenUpAtMs: atMs, isRemoved, isFenced }),
+      ...{ state, drainDeadlineMs, cutOffMs },
+      ...(atMs === null ? {} : { givenUpAtMs: atMs, isRemoved }),
+      ...(fences === undefined ? {} : { fences }),
     };
   }
 

@@ -5,6 +5,7 @@ import type {
   BulkAnswer,
   CellEvent,
   EligibilityRequest,
+  FenceRequest,
   HostListAnswer,
   HostStatus,
   JobListAnswer,
@@ -270,6 +271,12 @@ export class MonitorClient {
 
   async label(host: string, request: LabelsRequest, options: CallOptions = {}): Promise<HostStatus> {
     const path = `/v1/hosts/${encodeURIComponent(host)}/labels`;
+    return bodyOf(await this.#post(path, { ...options, body: request }));
+  }
+
+  /** Says in place of a fence that a lost host runs nothing more of what was placed there. */
+  async fenced(host: string, request: FenceRequest, options: CallOptions = {}): Promise<HostStatus> {
+    const path = `/v1/hosts/${encodeURIComponent(host)}/fences`;
     return bodyOf(await this.#post(path, { ...options, body: request }));
   }
 

@@ -65,6 +65,11 @@ export interface Group {
    */
   readonly stopAfterDisconnectMs?: number;
   /**
+   * An allocation on a lost host is replaced when one of these fences has confirmed that it runs no more there (S0.34). Absent:
+   * after the time that `stopAfterDisconnectMs` gives, or at once.
+   */
+  readonly fences?: readonly string[];
+  /**
    * From the order to end an allocation, which takes it out of its names, until its tasks get their stop signal. Absent: none.
    */
   readonly shutdownDelayMs?: number;

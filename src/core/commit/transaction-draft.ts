@@ -8,11 +8,12 @@ import { jobKeyOf } from '../cell/ids.ts';
 import type { Host } from '../host/host.ts';
 import type { IntentRef } from '../cell/intent.ts';
 import { intentOf } from '../cell/intent.ts';
+import type { Shortfall } from '../cell/resources.ts';
 import type { Ledger } from '../fit/ledger.ts';
 import { fitShortfall } from '../fit/fit.ts';
 import { withClaim } from '../fit/ledger.ts';
 import type { KnownLedger } from './ledger-book.ts';
-import { afterEviction, afterRelease, afterRevert, holderEndOf } from './ledger-changes.ts';
+import { afterEviction, afterRelease, afterRevert, mayHaveBegun } from './ledger-changes.ts';
 import type { ConflictReason } from './plan.ts';
 import type { VolumeBinding, VolumeUse } from '../cell/volume.ts';
 import type { KnownPool, PoolBook } from '../quota/pool-book.ts';
@@ -276,7 +277,7 @@ export class TransactionDraft {
           if (use !== undefined) {
             const { after: used, volume } = draft;
             const state = { used, ...(volume === undefined ? null : { volume }) };
-            const rest = withoutHolder(state, use, holderEndOf(release, use));
+            const rest = withoutHolder(state, use, mayHaveBegun(release, use));
             if (rest === null) return this.#pools.has(pool) ? 'waits' : missing(allocation);
             const { pool: name, before } = draft;
             const of = rest.volume === undefined ? null : { volume: rest.volume };
@@ -365,7 +366,7 @@ export class TransactionDraft {
       const short =
         host === undefined
           ? { dimension: 'host', needed: 1, available: 0 }
-          : fitShortfall(host, ledger, place);
+          : (outdatedBy(ledger, place) ?? fitShortfall(host, ledger, place));
       if (short !== null) {
         if (draft !== undefined) return 'waits';
         // Those of one host land or fail together.
@@ -397,6 +398,15 @@ export class TransactionDraft {
     }
     for (const place of part.places) this.puts.push(place);
   }
+}
+
+/**
+ * A place that was decided before a change of the host's eligibility, and lands after it, would bear an epoch that says otherwise: a fence
+ * of that change would take it for what it has ended.
+ */
+function outdatedBy({ counter }: Ledger, { epoch }: Allocation): Shortfall | null {
+  if (epoch.counter >= counter) return null;
+  return { dimension: 'eligibility', needed: counter, available: epoch.counter };
 }
 
 /** The use behind a claim's pool; undefined: the pool is a shared resource's. */

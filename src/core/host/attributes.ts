@@ -121,7 +121,6 @@ const FOUND_AREAS = [
   'allow',
   'volume',
   'volumes',
-  'volume-driver',
   'secrets',
   'memory',
 ];

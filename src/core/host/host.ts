@@ -8,6 +8,7 @@
  * - `merge.ts`: the view of one host, merged from its reports
  * - `leaving.ts`: how an allocation leaves a host that is drained
  * - `drain-window.ts`: when a drain begins and ends by itself
+ * - `fences.ts`: what of a lost host is confirmed to run no more
  * - `shim.ts`: what agents and shims agree on
  */
 import type { Resources } from '../cell/resources.ts';
@@ -71,7 +72,24 @@ export interface Eligibility {
   readonly labels?: Readonly<Record<string, string>>;
   /** Of a lost host: how long its session had been gone, by the clock of the role that declared it lost. */
   readonly silentMs?: number;
+  /** Of a lost host: what its fences answered, by name. Absent: none was asked. */
+  readonly fences?: FenceAnswers;
 }
+
+/** What a fence answered last for a lost host. It goes with the verdict. */
+export interface FenceAnswer {
+  /** The host can run no more what was placed there under an older counter. */
+  readonly confirmed: boolean;
+  /** The fencing counter of the verdict for which it was asked. */
+  readonly counter: number;
+  /** How its program ended, or an operator's reason. */
+  readonly detail: string;
+  /** The monitor that asked it, or the operator whose word it is. */
+  readonly by: string;
+  readonly atMs: number;
+}
+
+export type FenceAnswers = Readonly<Record<string, FenceAnswer>>;
 
 /**
  * A drain that begins by itself. It stands beside the state of its host until it ends or an operator says another word, so

@@ -5,6 +5,7 @@ import { slotsMaxOf } from '../cell/job.ts';
 import { settleDuplicates } from './duplicates.ts';
 import type { Slot } from './slot-table.ts';
 import { nextOf, sameWorkAs, slotTable, vacantInMs } from './slot-table.ts';
+import { awaitsFence, surelyOverInMs } from './lost-hosts.ts';
 import { misplacedOf } from './misplaced.ts';
 import { causeOfMove, moveOf } from './moves.ts';
 import type { Gate } from './rollout.ts';
@@ -300,6 +301,12 @@ function displacedBy(
   if (condition.state === 'lost') {
     // Without the policy it stays, and is shown as lost (S0.1).
     if (!group.reschedule.onHostLost || view.record.job.type === 'system') return null;
+    // Until then it may be the only one, and stays if its host returns.
+    if (awaitsFence(view, allocation)) {
+      const inMs = surelyOverInMs(view, allocation);
+      if (inMs !== null) draft.nextAtMs = earlier(draft.nextAtMs, view.nowMs + inMs);
+      return null;
+    }
     return { stop: { allocation, mode: 'stop', cause: CAUSES.hostLost }, atOnce: true, byVersion: false };
   }
   const { drainDeadlineMs } = condition;

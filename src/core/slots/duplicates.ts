@@ -8,7 +8,9 @@ import type { Slot } from './slot-table.ts';
 const UNHEARD_MS = 500;
 
 /** May what a lost host held be kept when it is back, instead of what took its place? */
-export function keepsReturned({ reschedule }: Group): boolean {
+export function keepsReturned({ reschedule, fences }: Group): boolean {
+  // What a fence has ended does not return.
+  if (fences !== undefined) return false;
   return reschedule.onHostLost && (reschedule.onReturn ?? DEFAULT_ON_RETURN) !== 'newest';
 }
 

@@ -21,13 +21,6 @@ export function givenUpAtMs(eligibility: Eligibility | undefined, orphanMs: numb
 }
 
 /**
- * Does somebody answer for it that what is to end on the lost host has ended? An operator's word does; time alone does not.
- */
-export function isAnsweredFor(eligibility: Eligibility | undefined): boolean {
-  return eligibility?.state === 'lost' && eligibility.confirmed !== undefined;
-}
-
-/**
  * May the allocation's claim be released though its host has not said that anything ended? Only on a lost host: of what is
  * to end after the orphan time, or on an operator's word; of a removed host, everything. What an open intent holds goes
  * with the intent.

@@ -1,5 +1,5 @@
 import type { Allocation, DesiredState, Outcome } from '../cell/allocation.ts';
-import type { EligibilityState, Host } from '../host/host.ts';
+import type { EligibilityState, FenceAnswers, Host } from '../host/host.ts';
 import type { Group, Job, JobRecord } from '../cell/job.ts';
 import type { RolloutRecord } from '../cell/rollout.ts';
 import type { AllocationReport } from '../host/report.ts';
@@ -61,8 +61,8 @@ export interface HostCondition {
   readonly givenUpAtMs?: number;
   /** Of a lost host: an operator has removed it, and all that was there is given up. */
   readonly isRemoved?: boolean;
-  /** Of a lost host: somebody answers for it that what is to end there has ended. */
-  readonly isFenced?: boolean;
+  /** Of a lost host: what its fences answered; `all`: it is taken for fenced. Absent: nothing. */
+  readonly fences?: FenceAnswers | 'all';
 }
 
 export interface MatchingHost {

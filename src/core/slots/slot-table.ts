@@ -1,9 +1,10 @@
-import type { Allocation, Outcome } from '../cell/allocation.ts';
+import type { Outcome } from '../cell/allocation.ts';
 import { canonicalJson } from '../json/canonical-json.ts';
 import type { Group, Job } from '../cell/job.ts';
 import { attemptsUsedUp, failuresInARow, isFailure, rescheduleDelayMs } from './reschedule.ts';
 import type { Fill, JobView, LiveAllocation } from './job-view.ts';
 import { CAUSES } from './job-view.ts';
+import { surelyOverInMs } from './lost-hosts.ts';
 import { awaitedTargets, moveTargetOf } from './move-targets.ts';
 import { CLOCK_TOLERANCE_MS } from '../quota/ticket.ts';
 
@@ -32,31 +33,20 @@ export function slotTable(view: JobView, group: string): Map<number, Slot> {
   return table;
 }
 
-/** From the kill of a task to the end of its last process: a kill is repeated every half second. */
-const KILL_MS = 2_000;
-
 /**
  * When its live allocations let the slot be filled again. An allocation on a lost host blocks the slot only while it may
- * still run, and only if its job bounds that time (`stopAfterDisconnectMs`, I14).
+ * still run, and only if its job bounds that time (`stopAfterDisconnectMs`, I14) or wants a fence to say so (I72).
  * @returns in how many milliseconds; 0: now; null: not before a change
  */
 export function vacantInMs(view: JobView, slot: Slot): number | null {
   let inMs = 0;
   for (const { allocation } of slot.live) {
-    const { state, cutOffMs = 0 } = view.hostCondition(allocation.host);
-    if (allocation.desired === 'run' || state !== 'lost') return null;
-    inMs = Math.max(inMs, mayRunForMs(view, allocation) - cutOffMs);
+    if (allocation.desired === 'run' || view.hostCondition(allocation.host).state !== 'lost') return null;
+    const overInMs = surelyOverInMs(view, allocation);
+    if (overInMs === null) return null;
+    inMs = Math.max(inMs, overInMs);
   }
   return inMs;
-}
-
-/** How long it may run after its host lost contact to the cell; 0: unbounded, and not waited for. */
-function mayRunForMs({ record, versions }: JobView, { jobVersion, group: name }: Allocation): number {
-  const job = jobVersion === record.version ? record.job : versions.get(jobVersion);
-  const group = job?.groups[name];
-  if (group?.stopAfterDisconnectMs === undefined) return 0;
-  const graces = Object.values(group.tasks).map(({ stop }) => stop.graceMs);
-  return group.stopAfterDisconnectMs + Math.max(0, ...graces) + KILL_MS;
 }
 
 /**

@@ -16,6 +16,7 @@
  * - `misplaced.ts`: what no longer runs where its group may run
  * - `movable.ts`: what may be moved when somebody asks; `moves.ts`: what was asked for;
  *   `move-targets.ts`: where it goes
+ * - `lost-hosts.ts`: when what a lost host held may be replaced
  * - `given-up.ts`: when an allocation on a lost host is released without the host's word
  * - `outcomes.ts`: the final record of an allocation, and which records may go
  */
@@ -25,6 +26,7 @@ import { CAUSES, earlier } from './job-view.ts';
 import { evaluateCounted } from './counted-slots.ts';
 import { evaluateSystem } from './system-slots.ts';
 import { isGivenUp } from './given-up.ts';
+import { awaitsFence } from './lost-hosts.ts';
 import { isTerminal } from '../host/states.ts';
 
 export function evaluate(view: JobView): Evaluation {
@@ -85,7 +87,7 @@ function giveUp(
   const givenUp: LiveAllocation[] = [];
   for (const live of view.live) {
     const host = view.hostCondition(live.allocation.host);
-    if (host.state !== 'lost' || releases.includes(live)) continue;
+    if (host.state !== 'lost' || releases.includes(live) || awaitsFence(view, live.allocation)) continue;
     if (isGivenUp(live, host, view.nowMs)) givenUp.push(live);
     else if (live.allocation.desired !== 'run')
       draft.nextAtMs = earlier(draft.nextAtMs, host.givenUpAtMs ?? null);

@@ -3,10 +3,16 @@
  */
 import { onAbort } from '../../ports/on-abort.ts';
 
+/** Takes what a slow reader misses, and tells it in one item. */
+export interface Missed<T> {
+  add(item: T): void;
+  summary(): T;
+}
+
 /**
  * A reader has a bounded queue. One that falls behind by more than the bound is ended, and must come back and say from
- * where: a slow reader costs bounded memory, and knows that it missed something. (Node's `events.on` has no bound that ends
- * one reader alone.)
+ * where: a slow reader costs bounded memory, and knows that it missed something. Or it says how what it misses is summed up,
+ * and goes on after the sum. (Node's `events.on` has no bound that ends one reader alone.)
  */
 export class Broadcast<T> {
   readonly #queueMax: number;
@@ -24,13 +30,21 @@ export class Broadcast<T> {
     for (const reader of this.#readers) reader.push(item);
   }
 
-  /** Everything sent from now on, after `first`. Ends when the signal is aborted, on overflow, or on `close`. */
-  subscribe(signal: AbortSignal, first: readonly T[] = []): AsyncIterable<T> {
+  /**
+   * Everything sent from now on, after `first`. Ends when the signal is aborted, on `close`, and on overflow without `missed`.
+   * @param missed what sums up the items beyond the bound, until the reader has read what was held
+   */
+  subscribe(
+    signal: AbortSignal,
+    first: readonly T[] = [],
+    missed: (() => Missed<T>) | null = null,
+  ): AsyncIterable<T> {
     let forget = (): void => undefined;
-    const reader = new Reader<T>(first, this.#queueMax, () => {
+    const leave = (): void => {
       this.#readers.delete(reader);
       forget();
-    });
+    };
+    const reader = new Reader<T>(first, { queueMax: this.#queueMax, missed, leave });
     this.#readers.add(reader);
     if (signal.aborted) reader.end();
     else forget = onAbort(signal, () => reader.end());
@@ -42,29 +56,40 @@ export class Broadcast<T> {
   }
 }
 
+interface ReaderOptions<T> {
+  readonly queueMax: number;
+  readonly missed: (() => Missed<T>) | null;
+  readonly leave: () => void;
+}
+
 class Reader<T> implements AsyncIterable<T> {
   #queue: T[];
   readonly #queueMax: number;
-  readonly #leave: () => void;
+  readonly #options: ReaderOptions<T>;
+  /** What did not fit since the queue was last read. */
+  #missed: Missed<T> | null = null;
   #ended = false;
   #wake: (() => void) | null = null;
 
-  constructor(first: readonly T[], queueMax: number, leave: () => void) {
+  constructor(first: readonly T[], options: ReaderOptions<T>) {
     this.#queue = [...first];
-    this.#queueMax = queueMax + first.length;
-    this.#leave = leave;
+    this.#queueMax = options.queueMax + first.length;
+    this.#options = options;
   }
 
   push(item: T): void {
     if (this.#ended) return;
-    if (this.#queue.length >= this.#queueMax) this.end();
+    if (this.#missed === null && this.#queue.length >= this.#queueMax)
+      this.#missed = this.#options.missed?.() ?? null;
+    if (this.#missed !== null) this.#missed.add(item);
+    else if (this.#queue.length >= this.#queueMax) this.end();
     else this.#queue.push(item);
     this.#wake?.();
   }
 
   end(): void {
     this.#ended = true;
-    this.#leave();
+    this.#options.leave();
     this.#wake?.();
   }
 
@@ -72,8 +97,15 @@ class Reader<T> implements AsyncIterable<T> {
     try {
       for (;;) {
         const items = this.#queue;
-        this.#queue = [];
+        const missed = this.#missed;
+        if (missed === null) this.#queue = [];
         yield* items;
+        if (missed !== null) {
+          // All that came while the items were read.
+          this.#queue = [];
+          this.#missed = null;
+          yield missed.summary();
+        }
         if (this.#queue.length > 0) continue;
         if (this.#ended) return;
         await new Promise<void>((resolve) => (this.#wake = resolve));

@@ -269,6 +269,13 @@ export interface LabelsRequest {
   readonly remove?: readonly string[];
 }
 
+/** An operator's word that a lost host runs no more what was placed there. */
+export interface FenceRequest {
+  /** Whose word it takes the place of; jobs name it in `disconnect.fence`. */
+  readonly fence: string;
+  readonly reason: string;
+}
+
 /** `lost`: an operator's word for a host without a session, instead of the monitors' verdict. */
 export interface EligibilityRequest {
   readonly state: 'ready' | 'cordoned' | 'draining' | 'lost';
@@ -302,6 +309,8 @@ export interface CellEvent {
   readonly readRevision?: number;
   /** The one that the store had by then: that of the commit which came first. */
   readonly foundRevision?: number;
+  /** Of `gap`, when the reader was too slow: how many events of each kind were left out. */
+  readonly missed?: Readonly<Record<string, number>>;
 }
 
 export type SchedulerListAnswer = {

@@ -2,10 +2,12 @@ import { z } from 'zod';
 import { whole } from '../codec/codec.ts';
 import { COUNT_MAX, TEXT_BYTES_MAX } from '../values/bounds.ts';
 import { HOST_LABELS_MAX, labelRefusal } from '../../core/host/attributes.ts';
+import { SELF_FENCE } from '../../core/host/fences.ts';
 import { id, plainText, readBody } from './api.ts';
 import { ProblemError } from './problem.ts';
 import type {
   EligibilityRequest,
+  FenceRequest,
   LabelsRequest,
   RolloutRequest,
   ScaleRequest,
@@ -61,6 +63,20 @@ export function readLabelsRequest(body: unknown): LabelsRequest {
     if (detail !== null) throw new ProblemError({ status: 400, code: 'bad-request', detail, path: name });
   }
   return request;
+}
+
+export const fenceRequest: z.ZodType<FenceRequest> = z.strictObject({
+  fence: id,
+  reason: plainText(TEXT_BYTES_MAX),
+});
+
+/** @throws ProblemError 400 with the place that is wrong */
+export function readFenceRequest(body: unknown): FenceRequest {
+  const request = readBody(fenceRequest, body);
+  if (request.fence !== SELF_FENCE) return request;
+  const detail =
+    'a host fences itself by the time that the job gives it (disconnect.stopAfter): nobody confirms that';
+  throw new ProblemError({ status: 400, code: 'bad-request', detail, path: 'fence' });
 }
 
 /** Why somebody does something, from the query. @throws ProblemError 400 */

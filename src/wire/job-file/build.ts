@@ -17,7 +17,7 @@ import type { GpuRequest, Resources } from '../../core/cell/resources.ts';
 import { GPU_MILLI_PER_DEVICE, NO_SCALARS } from '../../core/cell/resources.ts';
 import type { Allowance } from '../../core/host/allowances.ts';
 import type { Mount } from '../../core/cell/volume.ts';
-import { KEEPS_VOLUMES, volumeAttribute, volumeDriverAttribute } from '../../core/cell/volume.ts';
+import { KEEPS_VOLUMES, volumeAttribute } from '../../core/cell/volume.ts';
 import { KEEPS_SECRETS } from '../../core/host/attributes.ts';
 import { allowanceAttribute, ALLOWED_UNTOLD, neededBy } from '../../core/host/allowances.ts';
 import {
@@ -134,7 +134,7 @@ function buildGroup(
       ...(file.reschedule?.onRequest === undefined ? {} : { onRequest: file.reschedule.onRequest }),
     },
     deadlineMs: file.deadline ?? null,
-    ...(file.disconnect === undefined ? {} : { stopAfterDisconnectMs: file.disconnect.stopAfter }),
+    ...buildDisconnect(file),
     ...(file.shutdownDelay === undefined ? {} : { shutdownDelayMs: file.shutdownDelay }),
     ...(file.update?.minHealthy === undefined ? {} : { minHealthyMs: file.update.minHealthy }),
     ...buildUpdate(file.update),
@@ -155,18 +155,24 @@ function buildUpdate(file: GroupFile['update']): Pick<Group, 'update'> {
   return Object.keys(update).length === 0 ? {} : { update };
 }
 
+function buildDisconnect({
+  disconnect: { stopAfter, fence } = {},
+}: GroupFile): Pick<Group, 'stopAfterDisconnectMs' | 'fences'> {
+  return {
+    ...(stopAfter === undefined ? {} : { stopAfterDisconnectMs: stopAfter }),
+    ...(fence === undefined ? {} : { fences: [...new Set([fence].flat())] }),
+  };
+}
+
 function buildVolumes({ volumes = {} }: GroupFile): Pick<Group, 'volumes'> {
   if (Object.keys(volumes).length === 0) return {};
   return {
-    volumes: mapValues(volumes, ({ claim, source, access, readOnly, onLoss, driver, size, forceDetach }) => ({
+    volumes: mapValues(volumes, ({ claim, source, access, readOnly, onLoss }) => ({
       ...(claim === undefined ? {} : { claim }),
       ...(source === undefined ? {} : { source }),
       access: access ?? 'exclusive',
       ...(readOnly === true ? { readOnly } : {}),
       onLoss: onLoss ?? 'keep',
-      ...(driver === undefined ? {} : { driver }),
-      ...(size === undefined ? {} : { sizeMib: size }),
-      ...(forceDetach === true ? { forceDetach } : {}),
     })),
   };
 }
@@ -189,8 +195,7 @@ function hostConstraints(file: GroupFile, namespace: string): Expression[] {
 /** A folder of its own takes a host that keeps such; an announced volume one that announces it, for writing if need be. */
 function volumeConstraints({ volumes = {} }: GroupFile): Expression[] {
   if (Object.keys(volumes).length === 0) return [];
-  const announced = Object.values(volumes).flatMap(({ source, readOnly, driver }) => {
-    if (driver !== undefined) return [existsConstraint(volumeDriverAttribute(driver))];
+  const announced = Object.values(volumes).flatMap(({ source, readOnly }) => {
     if (source === undefined) return [];
     const attribute = volumeAttribute(source);
     if (readOnly === true) return [existsConstraint(attribute)];

@@ -6,11 +6,11 @@ import {
   TASK_DRIVERS,
   UPDATE_STRATEGIES,
 } from '../../core/cell/job.ts';
+import { FENCES_MAX } from '../../core/host/fences.ts';
 import { VOLUME_ACCESS, VOLUME_ON_LOSS } from '../../core/cell/volume.ts';
-import { readDisk } from '../values/units.ts';
 import * as bounds from '../values/bounds.ts';
 import { readAttribute, readExpression } from './expression.ts';
-import { amount, duration, mapOf, name, optional, refuse, text, whole, written } from '../values/values.ts';
+import { duration, mapOf, name, optional, refuse, text, whole, written } from '../values/values.ts';
 import { taskFields } from './task-schema.ts';
 
 /** The job file's shape: what a person may write, with every field's meaning, and each unit turned into whole numbers. */
@@ -161,11 +161,21 @@ export const groupFields = {
   deadline: optional(duration('more'), 'Run time after which it is stopped. Default none.', '2h'),
   disconnect: optional(
     z.strictObject({
-      stopAfter: duration('more')
-        .refine((ms) => ms >= bounds.DISCONNECT_MS_MIN, { error: 'must be at least 15s' })
-        .meta({ description: 'Stopped when its host was cut off for so long.', examples: ['2m'] }),
+      stopAfter: optional(
+        duration('more').refine((ms) => ms >= bounds.DISCONNECT_MS_MIN, { error: 'must be at least 15s' }),
+        'Stopped when its host was cut off for so long. Default: it runs on.',
+        '2m',
+      ),
+      fence: optional(
+        z.union([name, z.array(name).min(1).max(FENCES_MAX)], {
+          error: `expected the name of a fence, or a list of up to ${String(FENCES_MAX)}`,
+        }),
+        'Replaced on a lost host when one of these fences has confirmed that it runs there no more; self: its host, by stopAfter. Default none.',
+        'power',
+        ['power', 'self'],
+      ),
     }),
-    'What its host does when it is cut off from the cell. Default: it runs on.',
+    'What becomes of it when its host is cut off from the cell. Default: it runs on.',
   ),
   shutdownDelay: optional(
     duration('0').refine((ms) => ms <= bounds.SHUTDOWN_DELAY_MS_MAX, { error: 'must be at most 10m' }),
@@ -220,17 +230,7 @@ export const groupFields = {
         source: optional(name, 'A volume that hosts announce. Default: a folder of its own.', 'ssd'),
         scope: optional(
           z.enum(['local', 'global']),
-          'local: the data lies on one host, and the job stays there. global: a driver brings it to the host of the job. Default local.',
-        ),
-        driver: optional(name, 'Of scope global: the volume driver that brings it to hosts.', 'nfs'),
-        size: optional(
-          amount(readDisk, 'a size such as "1Gi"'),
-          'Of scope global: for a driver that makes volumes of a size.',
-          '10Gi',
-        ),
-        forceDetach: optional(
-          z.boolean(),
-          'Of scope global: its driver may take it from a host of which an operator says that nothing runs there any more. Default false.',
+          'local: the data lies on one host, and the job stays there. Default local.',
         ),
         access: optional(
           z.enum(VOLUME_ACCESS),

@@ -1,6 +1,5 @@
 import { DEFAULT_NAMESPACE } from '../../core/cell/ids.ts';
 import type { Check, CheckProbe, Group, Job, Task, TaskLimits } from '../../core/cell/job.ts';
-import type { Volume } from '../../core/cell/volume.ts';
 import { GPU_MILLI_PER_DEVICE } from '../../core/cell/resources.ts';
 import { formatAttribute } from './expression.ts';
 import { formatCpu, formatDuration, formatMib, formatShare } from '../values/units.ts';
@@ -67,26 +66,23 @@ function groupToFile(group: Group, system: boolean): Record<string, unknown> {
       ...(group.reschedule.onRequest === undefined ? {} : { onRequest: group.reschedule.onRequest }),
     },
     ...(group.deadlineMs === null ? {} : { deadline: formatDuration(group.deadlineMs) }),
-    ...(group.stopAfterDisconnectMs === undefined
-      ? {}
-      : { disconnect: { stopAfter: formatDuration(group.stopAfterDisconnectMs) } }),
+    ...unlessEmpty('disconnect', disconnectToFile(group)),
     ...(group.shutdownDelayMs === undefined ? {} : { shutdownDelay: formatDuration(group.shutdownDelayMs) }),
     ...unlessEmpty('update', updateToFile(group)),
-    ...unlessEmpty('volumes', mapValues(group.volumes ?? {}, volumeToFile)),
+    ...unlessEmpty('volumes', group.volumes ?? {}),
     ...(group.waitMaxMs === null ? {} : { waitMax: formatDuration(group.waitMaxMs) }),
-  };
-}
-
-function volumeToFile({ driver, sizeMib, ...volume }: Volume): Record<string, unknown> {
-  return {
-    ...volume,
-    ...(driver === undefined ? {} : { scope: 'global', driver }),
-    ...(sizeMib === undefined ? {} : { size: formatMib(sizeMib) }),
   };
 }
 
 function countToFile({ count, countMax }: Group): unknown {
   return countMax === undefined ? count : { min: count, max: countMax };
+}
+
+function disconnectToFile({ stopAfterDisconnectMs, fences }: Group): Record<string, unknown> {
+  return {
+    ...(stopAfterDisconnectMs === undefined ? {} : { stopAfter: formatDuration(stopAfterDisconnectMs) }),
+    ...(fences === undefined ? {} : { fence: fences.length === 1 ? fences[0] : fences }),
+  };
 }
 
 function updateToFile({ minHealthyMs, update = {} }: Group): Record<string, unknown> {

@@ -120,6 +120,7 @@ const group = z.looseObject({
   }),
   deadlineMs: whole.nullable(),
   stopAfterDisconnectMs: z.exactOptional(whole),
+  fences: z.exactOptional(z.array(z.string())),
   shutdownDelayMs: z.exactOptional(whole),
   minHealthyMs: z.exactOptional(whole),
   update: z.exactOptional(
@@ -143,9 +144,6 @@ const group = z.looseObject({
         access: z.enum(VOLUME_ACCESS),
         readOnly: z.exactOptional(z.literal(true)),
         onLoss: z.enum(VOLUME_ON_LOSS),
-        driver: z.exactOptional(z.string()),
-        sizeMib: z.exactOptional(whole),
-        forceDetach: z.exactOptional(z.literal(true)),
       }),
     ),
   ),

@@ -60,6 +60,10 @@ export const drainWindow = z.looseObject({
   beganAtMs: z.exactOptional(whole),
 });
 
+export const fenceAnswer = z.looseObject({
+  ...{ confirmed: z.boolean(), counter: whole, detail: z.string(), by: z.string(), atMs: whole },
+});
+
 export const eligibilityCodec = schemaCodec<Eligibility>(
   'eligibility',
   z.looseObject({
@@ -73,6 +77,7 @@ export const eligibilityCodec = schemaCodec<Eligibility>(
     confirmed: z.exactOptional(z.enum(HOST_CONFIRMATIONS)),
     labels: z.exactOptional(z.record(z.string(), z.string())),
     window: z.exactOptional(drainWindow),
+    fences: z.exactOptional(z.record(z.string(), fenceAnswer)),
   }),
 );
 
@@ -212,9 +217,6 @@ export const poolCodec = schemaCodec<Pool>(
         ...{ ...volumeFields, host: z.string(), job: z.string(), createdAtMs: whole },
         left: z.exactOptional(z.array(z.looseObject({ host: z.string(), id: z.string(), used: whole }))),
         deleting: z.exactOptional(z.literal(true)),
-        driver: z.exactOptional(z.string()),
-        begun: z.exactOptional(z.literal(true)),
-        fenced: z.exactOptional(z.literal(true)),
       }),
     ),
   }),

@@ -102,7 +102,7 @@ export const volumeListAnswer: z.ZodType<VolumeListAnswer> = z.object({
       ...{ namespace: text, claim: text, host: text, isThere: z.boolean(), source: maybe(text) },
       ...{ access: z.enum(VOLUME_ACCESS), onLoss: z.enum(VOLUME_ON_LOSS), job: text, createdAtMs: whole },
       ...{ holders: texts, left: z.array(z.object({ host: text, id: text, used: whole })) },
-      ...{ isDeleting: z.boolean(), driver: maybe(text), fenced: maybe(z.literal(true)) },
+      isDeleting: z.boolean(),
     }),
   ),
 });
@@ -134,6 +134,7 @@ export const cellEvent: z.ZodType<CellEvent> = z.object({
   ...{ id: text, atMs: z.number(), kind: text, source: text, namespace: maybe(text), job: maybe(text) },
   ...{ allocation: maybe(text), slot: maybe(text), host: maybe(text), detail: text },
   ...{ readRevision: maybe(whole), foundRevision: maybe(whole) },
+  missed: maybe(z.record(z.string(), whole)),
 });
 
 const head = { host: text, incarnation: whole, seq: whole };

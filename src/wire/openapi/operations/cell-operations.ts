@@ -1,4 +1,4 @@
-import { eligibilityRequest, labelsRequest } from '../../api/monitor-requests.ts';
+import { eligibilityRequest, fenceRequest, labelsRequest } from '../../api/monitor-requests.ts';
 import type { Operation } from './operation.ts';
 import { text, count, flag, ok, plain, BAD, PAGE, UNSURE } from './operation.ts';
 
@@ -20,6 +20,12 @@ export const CELL_OPERATIONS: Readonly<Record<string, Operation>> = {
     ...{ body: eligibilityRequest, example: { state: 'draining', reason: 'new disks', deadlineMs: 600_000 } },
     answers: ok('HostStatus'),
     errors: { ...BAD, 404: ['no-such-host'], 409: ['host-alive', 'contended'], ...UNSURE },
+  },
+  'POST /v1/hosts/:host/fences': {
+    summary: 'Says that a lost host runs no more what was placed there, in place of a fence',
+    ...{ body: fenceRequest, example: { fence: 'power', reason: 'its plug is pulled' } },
+    answers: ok('HostStatus'),
+    errors: { ...BAD, 404: ['no-such-host'], 409: ['host-not-lost'], 503: ['contended', 'outcome-unknown'] },
   },
   'POST /v1/hosts/:host/labels': {
     summary: 'Gives a host labels, or takes them away; what no longer matches there moves',

@@ -132,7 +132,7 @@ describe('28 a monitor that is asked', () => {
       // What is not there is looked for after the body was read: an allocation, an update under way, an earlier version.
       const fine = /\/allocations\/|\/undo$/.test(path)
         ? [404]
-        : /\/(rollout|moves)$/.test(path)
+        : /\/(rollout|moves|fences)$/.test(path)
           ? [409]
           : [200, 201];
       expect(fine, JSON.stringify(body)).toContain(status);
