@@ -7,6 +7,7 @@ import { CONNECTIONS_MAX, fastifyServer } from '../src/adapters/http/http.ts';
 import { JoseOpenIdTokens } from '../src/adapters/openid/openid.ts';
 import { hostKeyCertificate } from '../src/adapters/pki/host-key.ts';
 import { delegationSigner } from '../src/adapters/pki/delegations.ts';
+import { cleanCommands } from '../src/adapters/processes/clean-commands.ts';
 import { divideOpenFiles, openFilesLimit } from '../src/adapters/system/open-files.ts';
 import { sha256Hex } from '../src/adapters/system/digest.ts';
 import { builtFile } from '../src/adapters/system/package-files.ts';
@@ -19,6 +20,7 @@ import { armed } from '../src/runtime/faults/armed.ts';
 import { failPointsOf } from '../src/runtime/faults/orders.ts';
 import { abandonable } from '../src/runtime/wait/abandon.ts';
 import { untilAborted } from '../src/runtime/wait/wait.ts';
+import { FENCE_TIMEOUT_MS } from './hosts/fencing.ts';
 import type { MonitorDeps } from './monitor.ts';
 import { Monitor } from './monitor.ts';
 import type { ReaperLimits } from './reaper/reaper-limits.ts';
@@ -36,6 +38,10 @@ export interface MonitorOptions extends Pick<
   readonly historyKeptMs?: number | null;
   /** The quota of the store's servers. Default 2 GiB, etcd's own. */
   readonly storeQuotaBytes?: number;
+  /** Programs that fence lost hosts, by the name that jobs use. Default: none. */
+  readonly fences?: ReadonlyMap<string, string>;
+  /** Default 30 s. */
+  readonly fenceTimeoutMs?: number;
 }
 
 export interface RunningMonitor {
@@ -56,7 +62,7 @@ export async function runMonitor(options: MonitorOptions): Promise<RunningMonito
   const { limit, hostsMax, callersMax } = divideOpenFiles(openFilesLimit());
   const stopped = new AbortController();
   const { abandon, or } = abandonable();
-  const { store, http, server, upkeep } = armed('monitor', failPointsOf(systemFailures), {
+  const { store, http, server, upkeep, commands } = armed('monitor', failPointsOf(systemFailures), {
     store: new EtcdCellStore({
       endpoints: options.etcd,
       credentials,
@@ -65,6 +71,7 @@ export async function runMonitor(options: MonitorOptions): Promise<RunningMonito
       onWrongServer: abandon,
     }),
     upkeep: new EtcdUpkeep({ endpoints: options.etcd, credentials }),
+    commands: cleanCommands,
     http: undiciClient({ connectionsPerPeerMax: HOSTS_PER_PEER_MAX, credentials }),
     server: fastifyServer({ log, connectionsMax: Math.min(CONNECTIONS_MAX, callersMax), ...options.reach }),
   });
@@ -96,6 +103,14 @@ export async function runMonitor(options: MonitorOptions): Promise<RunningMonito
     ...(massLossWaitMs === undefined ? {} : { massLossWaitMs }),
     ...(silenceMs === undefined ? {} : { silenceMs }),
     ...(options.reaper === undefined ? {} : { reaper: options.reaper }),
+    ...(options.fences === undefined
+      ? {}
+      : {
+          fencing: {
+            ...{ programs: options.fences, commands },
+            timeoutMs: options.fenceTimeoutMs ?? FENCE_TIMEOUT_MS,
+          },
+        }),
   });
   const listener = await monitor.start();
   log.info({ address: listener.address, cell, openFiles: limit, hostsMax }, 'monitor serves');

@@ -73,6 +73,8 @@ import { NO_KEYS, OpenIdProviders } from './tokens/openid-providers.ts';
 import { Secrets } from './tokens/secrets.ts';
 import { Tokens } from './tokens/tokens.ts';
 import { DrainWindows } from './hosts/drain-windows.ts';
+import type { FencingOptions } from './hosts/fencing.ts';
+import { Fencing } from './hosts/fencing.ts';
 import { EligibilityWriter } from './hosts/eligibility.ts';
 import { FaultWatch } from './detector/detector.ts';
 import { AutoRevert } from './jobs/auto-revert.ts';
@@ -107,6 +109,8 @@ export interface MonitorDeps extends Omit<RolePorts, 'keys'> {
   /** So many hosts have a report stream; the others count as silent. Default: no limit. */
   readonly hostsMax?: number;
   readonly reaper?: Partial<ReaperLimits>;
+  /** Programs that fence lost hosts. Absent: none. */
+  readonly fencing?: FencingOptions;
   /** Absent: it serves no page. */
   readonly page?: PageFiles;
   /** Absent: another program maintains the store's database. */
@@ -124,6 +128,8 @@ export class Monitor {
   readonly leakWatch: LeakWatch;
   readonly drainWindows: DrainWindows;
   readonly removedHosts: RemovedHosts;
+  /** null: it has no program that fences hosts. */
+  readonly fencing: Fencing | null;
   readonly pauseWatch: PauseWatch;
   readonly autoRevert: AutoRevert;
   readonly faultWatch: FaultWatch;
@@ -163,6 +169,7 @@ export class Monitor {
     this.leakWatch = new LeakWatch(this.state);
     this.drainWindows = new DrainWindows(this.state);
     this.removedHosts = new RemovedHosts(this.state);
+    this.fencing = deps.fencing === undefined ? null : new Fencing({ ...this.state, ...deps.fencing });
     this.pauseWatch = new PauseWatch(this.state);
     this.autoRevert = new AutoRevert(this.state);
     this.faultWatch = new FaultWatch(this.state);
@@ -214,6 +221,7 @@ export class Monitor {
     this.hostWatch.close();
     this.leakWatch.close();
     this.drainWindows.close();
+    this.fencing?.close();
     this.state.events.close();
     this.state.relay.close();
     this.state.names.close();

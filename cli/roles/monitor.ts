@@ -1,8 +1,12 @@
+import { accessSync, constants } from 'node:fs';
 import type { MonitorOptions } from '../../monitor/main.ts';
 import { runMonitor } from '../../monitor/main.ts';
 import type { ReaperLimits } from '../../monitor/reaper/reaper-limits.ts';
+import { isId } from '../../src/core/cell/ids.ts';
+import { SELF_FENCE } from '../../src/core/host/fences.ts';
 import { readDuration, readMemory } from '../../src/wire/values/units.ts';
 import type { Context } from '../command/context.ts';
+import { usageError } from '../command/exit.ts';
 import type { RoleFlags } from './options.ts';
 import { readAmount, roleBasics } from './options.ts';
 import { serveRole } from './serve.ts';
@@ -21,11 +25,13 @@ export interface MonitorFlags extends RoleFlags {
   readonly outcomesPerSlot?: number | null;
   readonly historyKept?: string;
   readonly storeQuota?: string;
+  readonly fence: readonly string[];
+  readonly fenceTimeout?: string;
 }
 
 export function serveMonitor(context: Context, flags: MonitorFlags): Promise<number> {
   const basics = roleBasics(flags, 'monitor');
-  const { lostAfter, massLossWait, silence, historyKept, storeQuota } = flags;
+  const { lostAfter, massLossWait, silence, historyKept, storeQuota, fence, fenceTimeout } = flags;
   const options: MonitorOptions = {
     ...basics,
     ...(lostAfter === undefined ? {} : { lostAfterMs: duration('--lost-after', lostAfter) }),
@@ -34,6 +40,8 @@ export function serveMonitor(context: Context, flags: MonitorFlags): Promise<num
     reaper: reaperLimits(flags),
     ...(historyKept === undefined ? {} : { historyKeptMs: keptMs('--history-kept', historyKept) }),
     ...(storeQuota === undefined ? {} : { storeQuotaBytes: quotaBytes(storeQuota) }),
+    ...(fence.length === 0 ? {} : { fences: readFences(fence) }),
+    ...(fenceTimeout === undefined ? {} : { fenceTimeoutMs: duration('--fence-timeout', fenceTimeout) }),
   };
   return serveRole(context, basics, { start: () => runMonitor(options) });
 }
@@ -53,6 +61,29 @@ function reaperLimits(flags: MonitorFlags): Partial<ReaperLimits> {
     ...(versionsKept === undefined ? {} : { versionsKept }),
     ...(outcomesPerSlot === undefined ? {} : { outcomesPerSlot }),
   };
+}
+
+/** `power=/etc/moorage/power-off`; found out now, and not when a host is lost. */
+function readFences(texts: readonly string[]): ReadonlyMap<string, string> {
+  return new Map(
+    texts.map((text) => {
+      const [, name = '', program = ''] = /^([^=]+)=(\/.+)$/.exec(text) ?? [];
+      const why = whyNoFence(name, program);
+      if (why === null) return [name, program];
+      throw usageError(`--fence ${text}: ${why}`, 'moorage monitor --fence power=/etc/moorage/power-off');
+    }),
+  );
+}
+
+function whyNoFence(name: string, program: string): string | null {
+  if (name === SELF_FENCE) return 'self is the host itself, and has no program';
+  if (!isId(name)) return "write NAME=PROGRAM, with the program's whole path";
+  try {
+    accessSync(program, constants.X_OK);
+    return null;
+  } catch {
+    return 'there is no program that may be run';
+  }
 }
 
 function duration(flag: string, text: string): number {

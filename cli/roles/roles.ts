@@ -179,6 +179,13 @@ export function addRoleVerbs(program: Command, { run }: ProgramInput): void {
       '--orphan-after <time>',
       'what is to end on a lost host is given up after this time, its capacity and quota with it (default: 24h)',
     )
+    .option(
+      '--fence <name=program>',
+      'a program that fences lost hosts for the jobs that name it: PROGRAM fence HOST INCARNATION ends with 0 when the host runs no more what it ran; repeat it',
+      collect,
+      [],
+    )
+    .option('--fence-timeout <time>', 'a program that takes longer has confirmed nothing (default: 30s)')
     .option('--run-retention <time>', 'how long an ended one-off run is kept (default: 1h)')
     .option(
       '--runs-kept <n>',

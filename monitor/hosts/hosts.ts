@@ -2,6 +2,7 @@
  * What is known of hosts, and which of them take new work.
  *
  * - `hosts.ts`: declares hosts lost, and ready again when they return; `mass-loss.ts` slows that when too many vanish at once
+ * - `fencing.ts`: asks the fences of lost hosts for what is to be replaced
  * - `removed-hosts.ts`: deletes the records of hosts that an operator removed
  * - `leak-watch.ts`: drains hosts on which too much leaked; `drain-windows.ts`: begins and ends planned drains
  * - `eligibility.ts`: writes a change of eligibility; `eligibility-actions.ts` does so for the three watches

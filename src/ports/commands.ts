@@ -1,4 +1,4 @@
-/** Short programs that a host-agent runs for itself: not tasks, and never for long. */
+/** Short programs that a host-agent or a monitor runs for itself: not tasks, and never for long. */
 export interface Commands {
   /**
    * Runs a program to its end. Input is empty; output beyond `COMMAND_OUTPUT_BYTES_MAX` is dropped.

@@ -75,6 +75,14 @@ export const METRICS = {
   moorage_monitor_lost_hosts_held_back: gauge(
     'Silent hosts that are not declared lost, since too many went at once.',
   ),
+  moorage_monitor_fences_awaited: gauge(
+    'Fences of lost hosts that this monitor has a program for, and that have not confirmed yet.',
+  ),
+  moorage_monitor_fence_answers_total: counter(
+    'Programs that were asked to fence a host, by fence, and whether they confirmed it.',
+    'fence',
+    'answer',
+  ),
   moorage_monitor_leak_drains_held_back: gauge('Leaking hosts that are not drained, since too many leak.'),
   moorage_store_database_bytes: gauge("The largest member's database file."),
   moorage_store_in_use_bytes: gauge('Of the database, what is in use.'),

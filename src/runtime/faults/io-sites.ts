@@ -243,6 +243,8 @@ monitor/detector/verdicts.ts store.read monitor:verdicts
 monitor/events/scheduler-events.ts http.stream monitor:get.events
 monitor/hosts/eligibility.ts store.attempt*2 monitor:eligibility+ledger
 monitor/hosts/eligibility.ts store.read*3 monitor:alive+eligibility+ledger
+monitor/hosts/fencing.ts commands.run monitor:program
+monitor/hosts/fencing.ts store.read
 monitor/hosts/removed-hosts.ts store.attempt monitor:hosts
 monitor/jobs/bulk-writes.ts store.attempt monitor:jobs+versions
 monitor/jobs/bulk-writes.ts store.read monitor:jobs
@@ -397,6 +399,7 @@ monitor GET /version
 monitor POST /v1/allocations/:id/exec
 monitor POST /v1/allocations/:id/signal
 monitor POST /v1/hosts/:host/eligibility
+monitor POST /v1/hosts/:host/fences
 monitor POST /v1/hosts/:host/labels
 monitor POST /v1/invitations
 monitor POST /v1/jobs
