@@ -1,10 +1,11 @@
-import { writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { HostListAnswer, JobStatus } from '../../src/wire/api/monitor-api.ts';
 import type { CliProcess, DevCellProcess } from '../support/cli.ts';
 import {
   ONE_OF_EACH,
+  PROJECT_ROOT,
   issueFor,
   pidIn,
   runCli,
@@ -35,7 +36,10 @@ beforeAll(async () => {
   ]);
   const where = ['--cell', cell.file.cell, '--etcd', cell.file.etcd[0] ?? '', '--id', 'monitor-9'];
   const shown = ['--credentials', await issueFor(cell, 'monitor', 'monitor-9')];
-  monitor = startCli(['monitor', ...where, '--lost-after', '2s', ...shown], { cwd: folder.path });
+  const program = join(folder.path, 'by-file.sh');
+  cpSync(join(PROJECT_ROOT, 'examples', 'fences', 'by-file.sh'), program);
+  const fence = ['--fence', `power=${program}`, '--fence-timeout', '1s'];
+  monitor = startCli(['monitor', ...where, '--lost-after', '2s', ...fence, ...shown], { cwd: folder.path });
   await monitor.says('"ready"');
 });
 
@@ -127,5 +131,30 @@ describe('a job that must be single', () => {
     });
     expect([...(await attemptsOf('one'))].sort()).toEqual([1, 2]);
     await moorage('stop', 'one', '--wait', '--timeout', '60s');
+  });
+
+  it('S0.34 I72 waits while its fence says no, which why tells, and is replaced once when it says yes', async () => {
+    await submit('two', 'power');
+    await whileFrozen('two', async (host) => {
+      const told = await until(
+        () => why('two'),
+        (text) => text.includes('nobody has cut'),
+      );
+      expect(told).toContain(`kept until fence power confirms that ${host} runs it no more`);
+      expect(told).toMatch(/power: not confirmed \d+ s ago by monitor-9: exit 1: nobody has cut host-\d off/);
+      expect(await attemptsOf('two')).toEqual([1]);
+      mkdirSync(join(folder.path, 'fenced'));
+      writeFileSync(join(folder.path, 'fenced', host), '');
+      const status = await until(
+        () => answer<JobStatus>('status', 'two'),
+        (found) => runningOn(found).length === 1,
+      );
+      expect(runningOn(status)).not.toContain(host);
+      const events = (await moorage('events', '--since', '0')).stdout;
+      expect(events).toMatch(/host-not-fenced .*nobody has cut/);
+      expect(events).toMatch(/host-fenced .*power: exit 0/);
+    });
+    expect([...(await attemptsOf('two'))].sort()).toEqual([1, 2]);
+    await moorage('stop', 'two', '--wait', '--timeout', '60s');
   });
 });

@@ -51,7 +51,7 @@ export const cleanCommands: Commands = {
 /** From the end of a program until its output is taken as it is. */
 const LAST_WORDS_MS = 100;
 
-function collector(): { add(chunk: Buffer): void; text(): string } {
+function collector(): { readonly add: (chunk: Buffer) => void; readonly text: () => string } {
   const chunks: Buffer[] = [];
   let bytes = 0;
   return {

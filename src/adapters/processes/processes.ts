@@ -6,7 +6,7 @@
  * - Talk to a shim: `shim-link.ts` speaks its protocol over the socket of `shim-socket.ts`; `signals.ts` numbers signals.
  * - Find and kill: `marked.ts` finds attempts by the marks in environments, `leftovers.ts` kills what a dead shim left,
  *   `proc-files.ts` reads /proc, `sockets.ts` the ports and addresses in use.
- * - The machine: `cgroups.ts` (control groups), `machine.ts` (capacity), `commands.ts` (short programs).
+ * - The machine: `cgroups.ts` (control groups), `machine.ts` (capacity), `commands.ts` (short programs; `clean-commands.ts`: those of operators).
  */
 import { spawn } from 'node:child_process';
 import type { FSWatcher } from 'node:fs';

@@ -244,7 +244,7 @@ monitor/events/scheduler-events.ts http.stream monitor:get.events
 monitor/hosts/eligibility.ts store.attempt*2 monitor:eligibility+ledger
 monitor/hosts/eligibility.ts store.read*3 monitor:alive+eligibility+ledger
 monitor/hosts/fencing.ts commands.run monitor:program
-monitor/hosts/fencing.ts store.read
+monitor/hosts/fencing.ts store.read monitor:alive+eligibility
 monitor/hosts/removed-hosts.ts store.attempt monitor:hosts
 monitor/jobs/bulk-writes.ts store.attempt monitor:jobs+versions
 monitor/jobs/bulk-writes.ts store.read monitor:jobs
