@@ -2,7 +2,7 @@
  * A whole cell for a bench, each role a process of its own on the test bed's etcd. This file starts the roles and reads how
  * much processor time each has used.
  *
- * - `k8s-shape.ts` measures the shape of Kubernetes' own scheduler benchmark on it; `secured.ts` runs that with TLS, certificates
+ * - `k8s-shape.ts` measures the shapes of Kubernetes' own scheduler benchmark on it (`shapes.ts`); `secured.ts` runs that with TLS, certificates
  *   and rights, and without, in turns.
  * - `tickets.ts` measures what a ticket costs its arbiter and its host.
  * - `oneoff.ts` measures one-off runs, and `cli.ts` the command line, on a development cell as `moorage dev` makes it.
