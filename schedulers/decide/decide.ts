@@ -11,7 +11,7 @@
  *    capacity is freed that could fit it. When their `waitMax` ends, `unplaceable.ts` gives them an outcome that says so.
  * 5. `growth.ts` says how far an elastic group may grow; surplus is placed after everything else, and waits for nothing.
  * 6. `rollouts.ts` records how far an update is.
- * 7. `why.ts` explains to people why slots do not run.
+ * 7. `why.ts` explains to people why slots do not run; `explanations.ts` has why those that are parked have no place.
  */
 import type { Group } from '../../src/core/cell/job.ts';
 import { pausedBy } from '../../src/core/quota/pauses.ts';
@@ -28,13 +28,11 @@ import { backOffGroup } from '../state/group-backoff.ts';
 import type { Entry, OwnedJob } from '../state/owned-job.ts';
 import type { Term } from '../state/state.ts';
 import { newId, wallMs } from '../state/state.ts';
+import { EXPLAIN_EVERY_MS } from './explanations.ts';
 import type { Parking } from './parking.ts';
 import type { Placer } from './placer.ts';
 import { recordRollout } from './rollouts.ts';
 import { endUnplaceable, summaryOf } from './unplaceable.ts';
-
-/** An explanation costs a walk over the cell; one for a group is good for this long. */
-const EXPLAIN_EVERY_MS = 5_000;
 
 /** How often a secret that is not there is looked for. */
 const SECRET_WAIT_MS = 2_000;
@@ -276,7 +274,7 @@ export class Decider {
     this.#parts.parking.park(job);
     if (state.explanation === null || nowMs - state.explainedAtMs >= EXPLAIN_EVERY_MS) {
       const missing = slice.find((fill) => placed.every((entry) => entry.allocation.index !== fill.index));
-      state.explanation = this.#parts.placer.explain(job, group, missing);
+      state.explanation = this.#parts.placer.explainParked(job, group, missing);
       state.explainedAtMs = nowMs;
     }
     if (isNew) this.#term.emit('parked', job, `${group.name}: ${summaryOf(state.explanation)}`);

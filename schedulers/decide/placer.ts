@@ -20,6 +20,7 @@ import { volumePool } from '../../src/core/quota/volume-claims.ts';
 import type { Term } from '../state/state.ts';
 import { wallMs } from '../state/state.ts';
 import { DataPlaces } from './data-places.ts';
+import { Explanations } from './explanations.ts';
 import { chanceFor, PackingChance } from './partition.ts';
 import type { OwnedJob } from '../state/owned-job.ts';
 import { Entry } from '../state/owned-job.ts';
@@ -43,10 +44,12 @@ export class Placer {
   #last: { readonly group: Group; readonly ask: Ask } | null = null;
   readonly #chance: Chance;
   readonly #data: DataPlaces;
+  readonly #explanations: Explanations;
 
   constructor(term: Term) {
     this.#term = term;
     this.#data = new DataPlaces(term.cell);
+    this.#explanations = new Explanations(term.cell.state);
     this.#chance = chanceFor(term.options.placement.score, term.world.random, () => term.partition);
   }
 
@@ -131,10 +134,19 @@ export class Placer {
 
   /** Why one more of the group has no place now. Walks over the cell. */
   explain(job: OwnedJob, group: Group, fill: Fill | undefined): Explanation {
+    return explain(this.#term.cell.state, this.#explainedRequest(job, group, fill));
+  }
+
+  /** The same for a group that is parked: equal ones share an answer, which may be some seconds old. */
+  explainParked(job: OwnedJob, group: Group, fill: Fill | undefined): Explanation {
+    const nowMs = this.#term.world.clock.monotonicMs();
+    return this.#explanations.of(this.#explainedRequest(job, group, fill), nowMs);
+  }
+
+  #explainedRequest(job: OwnedJob, group: Group, fill: Fill | undefined): PlacementRequest {
     const [bound] = fill === undefined ? [] : this.#data.bind(job, group, [fill]);
     const why = bound === undefined ? null : (this.#data.reason(job, group, bound) ?? awaiting(job, bound));
-    const request = this.#request(job, pinned(group, bound?.host, why), 1, fill, this.#heldBy(job, group));
-    return explain(this.#term.cell.state, request);
+    return this.#request(job, pinned(group, bound?.host, why), 1, fill, this.#heldBy(job, group));
   }
 
   /** How many of the group fit at once, now and in an empty cell. Walks over the cell. */
