@@ -138,15 +138,21 @@ export class SchedulerTerm implements Term {
       releaseClaim: (job, entry, why) => {
         if (!this.#gangs.refused(job, entry, why)) releaser.release(job, entry, null);
       },
+      stopsItself: (allocation) => {
+        const victim = table.entry(allocation);
+        // Of a job that is finishing nothing is decided any more.
+        return victim?.entry.allocation.desired === 'evict' && !victim.job.finishing;
+      },
     });
     this.#backlog = () => this.#loop.backlog + loader.waiting + this.#ownership.claimsPending;
-    this.#starts = new StartQueue(clock, this.#backlog, (job, entry) => {
+    this.#starts = new StartQueue(clock, this.#backlog);
+    const start = (job: OwnedJob, entry: Entry): void => {
       if (isCurrent(this, job, entry)) void starter.start(job, entry);
-    });
+    };
     const fillsOf = (job: OwnedJob): readonly Fill[] => this.decider.todoOf(job, wallMs(world)).fills;
     const pipeline = new CommitPipeline(this, {
       ...{ tickets, intents, fillsOf },
-      start: (job, entry) => this.#starts.add(job, entry),
+      start: (job, entry) => this.#starts.add(job.namespace, () => start(job, entry)),
       onPlanEnded: () => {
         this.#reports.hostsChanged();
         this.#loop.planEnded();
@@ -157,12 +163,19 @@ export class SchedulerTerm implements Term {
       for (const entry of plan.entries) table.index(job, entry);
       return pipeline.run(job, plan);
     };
-    this.#observer = new Observer(this, table, releaser, this.#restoredAtMs !== null);
+    this.#observer = new Observer(this, {
+      ...{ table, releaser, isRestored: this.#restoredAtMs !== null },
+      victimMarked: (job) => this.#starts.add(job.namespace, () => this.enqueue(job)),
+    });
     this.placer = new Placer(this);
     this.#parking = new Parking({ clock, state: this.cell.state, wake: (job) => this.enqueue(job) });
     const preemption = new Preemption(this, {
       ...{ placer: this.placer, parking: this.#parking, fillsOf, runPlan },
       isPaused: () => this.pauses.on('eviction', {}) !== null,
+      own: {
+        ownOn: (host) => table.entriesOn(host),
+        isReporting: (host) => this.#reports.isReporting(host),
+      },
     });
     const stopper = new Stopper(this, releaser);
     this.#gangs = new GangRepair(this, {
@@ -352,6 +365,7 @@ export class SchedulerTerm implements Term {
   readonly report: Term['report'] = (report) => this.#observer.report(report);
   readonly victimMarked: Term['victimMarked'] = (eviction, revision) =>
     this.#observer.victimMarked(eviction, revision);
+  readonly victimChanged: Term['victimChanged'] = (eviction) => this.#observer.victimChanged(eviction);
   readonly dropEntry: Term['dropEntry'] = (job, entry) => this.#table.dropEntry(job, entry);
 
   reload(job: OwnedJob, delayMs = 0): void {

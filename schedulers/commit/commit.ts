@@ -213,7 +213,9 @@ export class CommitPipeline {
   #markVictims(evictions: readonly Eviction[], outcome: PlanOutcome): void {
     for (const eviction of evictions) {
       const part = outcome.get(eviction.victim.id);
-      if (part !== undefined && part.kind !== 'conflicted') this.#term.victimMarked(eviction, part.revision);
+      if (part?.kind === 'conflicted') {
+        if (part.why.reason === 'changed') this.#term.victimChanged(eviction);
+      } else if (part !== undefined) this.#term.victimMarked(eviction, part.revision);
     }
   }
 

@@ -11,25 +11,29 @@ import type { Entry, OwnedJob } from '../state/owned-job.ts';
 import type { Term } from '../state/state.ts';
 import { wallMs } from '../state/state.ts';
 
+export interface ObserverParts {
+  readonly table: JobTable;
+  readonly releaser: Pick<Releaser, 'release'>;
+  /** The store was restored: hosts may run allocations without a record. */
+  readonly isRestored: boolean;
+  /** Has the job decided on, soon, since one of its allocations is to make room. */
+  readonly victimMarked: (job: OwnedJob) => void;
+}
+
 /** Takes what is observed of owned allocations: reports of their hosts, and preemptions that became durable. */
 export class Observer {
   readonly #term: Term;
-  readonly #table: JobTable;
-  readonly #releaser: Releaser;
-  readonly #isRestored: boolean;
+  readonly #parts: ObserverParts;
 
-  /** @param isRestored the store was restored: hosts may run allocations without a record */
-  constructor(term: Term, table: JobTable, releaser: Releaser, isRestored: boolean) {
+  constructor(term: Term, parts: ObserverParts) {
     this.#term = term;
-    this.#table = table;
-    this.#releaser = releaser;
-    this.#isRestored = isRestored;
+    this.#parts = parts;
   }
 
   report(report: AllocationReport): void {
-    const found = this.#table.entry(report.id);
+    const found = this.#parts.table.entry(report.id);
     if (found === undefined) {
-      if (this.#isRestored) this.#unrecorded(report);
+      if (this.#parts.isRestored) this.#unrecorded(report);
       return;
     }
     if (found.entry.allocation.host !== report.host) return;
@@ -57,23 +61,30 @@ export class Observer {
 
   /** Its host was silent when the job was read. */
   #unrecorded(report: AllocationReport): void {
-    const job = this.#table.get(jobKeyOf(report.namespace, report.job));
+    const job = this.#parts.table.get(jobKeyOf(report.namespace, report.job));
     if (job !== undefined && !report.released) this.#term.reload(job);
   }
 
   /** The commit that preempts the victim is durable. */
   victimMarked(eviction: Eviction, revision: number): void {
-    const found = this.#table.entry(eviction.victim.id);
+    const found = this.#parts.table.entry(eviction.victim.id);
     if (found === undefined || found.entry.revision === 0) return;
     found.entry.allocation = evictedBy(eviction);
     found.entry.revision = Math.max(found.entry.revision, revision);
     this.#term.emit('stopping', found.job, eviction.cause, found.entry);
-    this.#term.enqueue(found.job);
+    this.#parts.victimMarked(found.job);
+  }
+
+  /** Its record is another one than is known here, if nothing is under way for it: its job is read again. */
+  victimChanged({ victim, victimRevision }: Eviction): void {
+    const found = this.#parts.table.entry(victim.id);
+    if (found === undefined || found.entry.marking || found.entry.releasing) return;
+    if (found.entry.revision === victimRevision) this.#term.reload(found.job);
   }
 
   #released(job: OwnedJob, entry: Entry, report: AllocationReport): void {
     // The revision of a record that is being rewritten is not known yet; the decision after that finds the report.
     if (entry.revision === 0 || entry.marking || job.stale) return;
-    this.#releaser.release(job, entry, outcomeOf(entry.allocation, report, wallMs(this.#term.world)));
+    this.#parts.releaser.release(job, entry, outcomeOf(entry.allocation, report, wallMs(this.#term.world)));
   }
 }

@@ -1,6 +1,5 @@
 import type { Clock } from '../../src/ports/clock.ts';
 import { NamespaceQueues } from '../state/namespace-queues.ts';
-import type { Entry, OwnedJob } from '../state/owned-job.ts';
 
 /** From this backlog on the scheduler is busy: a decision and its commit are a few tens of microseconds. */
 const BUSY_MIN = 64;
@@ -18,44 +17,43 @@ const STEP_MAX = 512;
 const STEP_MS = 5;
 
 interface Held {
-  readonly job: OwnedJob;
-  readonly entry: Entry;
+  readonly start: () => void;
   readonly sinceMs: number;
 }
 
 /**
  * Committed allocations whose start waits while much is to be placed: a start costs several times what a placement does, on
  * the same processor. Waiting is safe: a committed allocation without a task is also what a crash between commit and start
- * leaves, and its owner or a successor starts or releases it. Only fresh starts wait here; stops, removals and the
+ * leaves, and its owner or a successor starts or releases it. Victims wait here too, for the decision of their own job that
+ * orders them to stop: none of them is in the way before the start that it makes room for. Other stops, removals and the
  * verification of what a dead scheduler left do not. A scheduler that keeps up starts everything at once. Namespaces take
  * turns, so that a few starts of one do not wait for thousands of another.
  */
 export class StartQueue {
   readonly #clock: Clock;
   readonly #backlog: () => number;
-  readonly #start: (job: OwnedJob, entry: Entry) => void;
   readonly #queues = new NamespaceQueues<Held>();
   #busyMs = Number.NEGATIVE_INFINITY;
   #cancel: (() => void) | null = null;
 
   /** @param backlog placements and jobs that wait for a decision or a commit */
-  constructor(clock: Clock, backlog: () => number, start: (job: OwnedJob, entry: Entry) => void) {
+  constructor(clock: Clock, backlog: () => number) {
     this.#clock = clock;
     this.#backlog = backlog;
-    this.#start = start;
   }
 
   get waiting(): number {
     return this.#queues.length;
   }
 
-  add(job: OwnedJob, entry: Entry): void {
+  /** @param start called once, at once or later, unless the queue is closed before */
+  add(namespace: string, start: () => void): void {
     const nowMs = this.#clock.monotonicMs();
     if (!this.#isBusy(nowMs) && this.waiting === 0) {
-      this.#start(job, entry);
+      start();
       return;
     }
-    this.#queues.push(job.namespace, { job, entry, sinceMs: nowMs });
+    this.#queues.push(namespace, { start, sinceMs: nowMs });
     this.#cancel ??= this.#clock.after(QUIET_MS, () => this.#step());
   }
 
@@ -78,7 +76,7 @@ export class StartQueue {
     for (let i = 0; i < most; i++) {
       const held = this.#queues.next((first) => first.sinceMs <= sinceMs);
       if (held === undefined) break;
-      this.#start(held.job, held.entry);
+      held.start();
     }
     if (this.waiting > 0) this.#cancel = this.#clock.after(isBusy ? QUIET_MS : STEP_MS, () => this.#step());
   }

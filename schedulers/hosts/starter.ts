@@ -46,6 +46,8 @@ export interface StarterParts {
   readonly secrets: CellSecrets;
   /** The allocation will not start on its host: its claim may go. */
   readonly releaseClaim: (job: OwnedJob, entry: Entry, why: string) => void;
+  /** Is the allocation of a job of this scheduler, which orders its host to stop it? */
+  readonly stopsItself: (allocation: string) => boolean;
 }
 
 /**
@@ -76,12 +78,13 @@ export class Starter {
 
   /**
    * Orders the victims of the allocation to stop. Their records say so already, so the order is repeated until the host
-   * confirms it or this term ends, whatever becomes of the allocation; after that the victims' own scheduler repeats it.
+   * confirms it or this term ends, whatever becomes of the allocation; after that the victims' own scheduler repeats it. Where
+   * that is this one, it does so from the beginning (`stopper.ts`).
    */
   stopVictims(allocation: Allocation, job: OwnedJob): void {
     for (const victim of allocation.evicts ?? []) {
       // Several members of a gang may wait for the same victim.
-      if (this.#stopping.has(victim)) continue;
+      if (this.#stopping.has(victim) || this.#parts.stopsItself(victim)) continue;
       this.#stopping.add(victim);
       void this.#stopVictim(allocation, victim, job.key).finally(() => this.#stopping.delete(victim));
     }

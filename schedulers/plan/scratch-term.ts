@@ -17,7 +17,14 @@ export function scratchTerm(term: Term, cell: ScratchCell): Term {
     commit: () => Promise.reject(notWritten()),
     dropEntry: (job, entry) => job.entries.delete(entry.allocation.id),
     ...{ enqueue: ignore, enqueueAfter: ignore, reload: ignore, ownershipLost: ignore },
-    ...{ capacityFreed: ignore, searchElsewhere: ignore, report: ignore, victimMarked: ignore, emit: ignore },
+    ...{
+      capacityFreed: ignore,
+      searchElsewhere: ignore,
+      report: ignore,
+      victimMarked: ignore,
+      victimChanged: ignore,
+      emit: ignore,
+    },
   };
 }
 

@@ -2,7 +2,8 @@
  * Preemption: room for slots that fit nowhere and have a higher precedence than allocations that run.
  *
  * 1. `Preemption` (this file) begins one search for each group at most, and not while an operator has paused eviction.
- * 2. Hosts are chosen in memory. `host-queries.ts` then asks them what runs there, through `victim-reader.ts`, several at
+ * 2. Hosts are chosen in memory. Where all victims are of this scheduler, `own-victims.ts` knows them, and nothing is asked.
+ *    Elsewhere `host-queries.ts` asks them what runs there, through `victim-reader.ts`, several at
  *    once; the first answer wins, and silent hosts are asked last.
  * 3. The victims on a host are chosen by `chooseVictims` (`src/core/preemption/victims.ts`), from what the host said: for single
  *    slots in `slot-preemption.ts`; for gangs in `gang-preemption.ts`, with one `gang-search.ts` for each try and one
@@ -21,6 +22,8 @@ import type { GroupState, OwnedJob } from '../state/owned-job.ts';
 import type { Term } from '../state/state.ts';
 import { idsOf } from '../state/state.ts';
 import { GangPreemption } from './gang-preemption.ts';
+import type { OwnVictimsParts } from './own-victims.ts';
+import { OwnVictims } from './own-victims.ts';
 import type { PreemptionPlan, SearchParts } from './preemption-plan.ts';
 import { SlotPreemption } from './slot-preemption.ts';
 import { VictimReader } from './victim-reader.ts';
@@ -32,6 +35,8 @@ export interface PreemptionParts extends Pick<SearchParts, 'placer' | 'isPaused'
   readonly parking: Pick<Parking, 'unparked'>;
   /** Has it given its place up already, of which its host and the store know nothing? Absent: they know of all. */
   readonly isGone?: (allocation: string) => boolean;
+  /** Absent: every host is asked what runs there. */
+  readonly own?: OwnVictimsParts;
   /** Tickets, commit and start. @returns when the plan has come to its end */
   readonly runPlan: (job: OwnedJob, plan: PreemptionPlan) => Promise<unknown>;
 }
@@ -48,7 +53,12 @@ export class Preemption {
   constructor(term: Term, parts: PreemptionParts) {
     this.#term = term;
     this.#parts = parts;
-    const search = { ...parts, victims: new VictimReader(term, parts.isGone), busyHosts: this.#busyHosts };
+    const { own, ...common } = parts;
+    const victims = new VictimReader(term, parts.isGone);
+    const search: SearchParts = {
+      ...{ ...common, victims, busyHosts: this.#busyHosts },
+      ...(own === undefined ? {} : { own: new OwnVictims(term, own) }),
+    };
     this.#slots = new SlotPreemption(term, search);
     this.#gangs = new GangPreemption(term, search);
   }
@@ -66,24 +76,26 @@ export class Preemption {
     if (host === undefined) return;
     state.preempting = `precedence ${String(job.record.job.precedence)} preempts lower precedence, first on ${host}`;
     this.#term.emit('evicting', job, `${group.name}: ${state.preempting}`);
-    await this.#run(job, group, state, isGang ? fills : fills.slice(0, SLOTS_MAX), isGang);
+    const wanted = isGang ? fills : fills.slice(0, SLOTS_MAX);
+    await this.#run(job, group, state, wanted, isGang ? null : host);
   }
 
+  /** @param firstHost for the first slot; null: the slots are a gang */
   async #run(
     job: OwnedJob,
     group: Group,
     state: GroupState,
     fills: readonly Fill[],
-    isGang: boolean,
+    firstHost: string | null,
   ): Promise<void> {
     const plans: Promise<unknown>[] = [];
     try {
-      if (isGang) {
+      if (firstHost === null) {
         const plan = await this.#gangs.find(job, group, fills);
         if (plan !== null) plans.push(this.#runPlan(job, state, plan));
       } else
-        for (const fill of fills) {
-          const plan = await this.#slots.find(job, group, state, fill);
+        for (const [at, fill] of fills.entries()) {
+          const plan = await this.#slots.find(job, group, state, fill, at === 0 ? firstHost : undefined);
           if (plan === null) break;
           plans.push(this.#runPlan(job, state, plan));
         }

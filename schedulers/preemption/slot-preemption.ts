@@ -1,5 +1,8 @@
 import { preemptionHosts } from '../../src/core/preemption/preemption.ts';
 import type { Group } from '../../src/core/cell/job.ts';
+import type { Claim } from '../../src/core/cell/claim.ts';
+import type { Eviction } from '../../src/core/commit/plan.ts';
+import type { Placement } from '../../src/core/placement/placement-request.ts';
 import type { AllocationReport } from '../../src/core/host/report.ts';
 import type { Fill } from '../../src/core/slots/job-view.ts';
 import { CAUSES } from '../../src/core/slots/job-view.ts';
@@ -18,7 +21,9 @@ const CHOICES_MAX = 3;
 /** How long hosts may take to say what runs on them: the rest of the group waits meanwhile. */
 const SEARCH_MAX_MS = 3_000;
 
-/** Chooses victims for one slot: on the first host that says what runs there and has victims for it. */
+const NO_HOSTS: ReadonlySet<string> = new Set();
+
+/** Chooses victims for one slot: its own ones at once, others on the first host that says what runs there and has victims for it. */
 export class SlotPreemption {
   readonly #term: Term;
   readonly #parts: SearchParts;
@@ -34,10 +39,56 @@ export class SlotPreemption {
   }
 
   /**
+   * @param first a host that `host` has just returned for the slot
    * @returns the newcomer, assumed in memory, and its victims, their host in `busyHosts`; null when no host was found
    * @throws StoreError
    */
-  async find(job: OwnedJob, group: Group, state: GroupState, fill: Fill): Promise<PreemptionPlan | null> {
+  async find(
+    job: OwnedJob,
+    group: Group,
+    state: GroupState,
+    fill: Fill,
+    first?: string,
+  ): Promise<PreemptionPlan | null> {
+    return this.#findOwn(job, group, state, fill, first) ?? (await this.#findAsking(job, group, state, fill));
+  }
+
+  /** Without a question, while the hosts that are chosen have no victims but this scheduler's own. */
+  #findOwn(
+    job: OwnedJob,
+    group: Group,
+    state: GroupState,
+    fill: Fill,
+    first?: string,
+  ): PreemptionPlan | null {
+    const { own, placer, busyHosts } = this.#parts;
+    if (own === undefined || !this.#isWanted(job, state, fill) || this.#parts.isPaused()) return null;
+    const without = new Set<string>();
+    for (let next = first; without.size < HOSTS_MAX; next = undefined) {
+      const host = next ?? this.#nextHost(job, group, fill, false, without);
+      if (host === undefined || this.#term.hostCalls.isSilent(host)) return null;
+      const known = own.on(host, placer.evictingRequest(job, group, fill));
+      if (known === null) return null;
+      const claims = known.map(({ victim }) => victim);
+      const choice = this.#victimsOn(host, claims, job, group, fill);
+      if (choice !== undefined) {
+        busyHosts.add(host);
+        const cause = `${CAUSES.evicted} ${job.key}`;
+        const chosen = new Set(choice.victims);
+        const evictions = known.filter(({ victim }) => chosen.has(victim)).map((one) => ({ ...one, cause }));
+        return this.#planOf(job, group, fill, choice.placement, evictions);
+      }
+      without.add(host);
+    }
+    return null;
+  }
+
+  async #findAsking(
+    job: OwnedJob,
+    group: Group,
+    state: GroupState,
+    fill: Fill,
+  ): Promise<PreemptionPlan | null> {
     const { clock, log } = this.#term.world;
     const { busyHosts, victims } = this.#parts;
     const untilMs = clock.monotonicMs() + SEARCH_MAX_MS;
@@ -91,16 +142,27 @@ export class SlotPreemption {
       const choice = this.#victimsOn(host, left, job, group, fill);
       const evictions = choice?.victims.flatMap(({ id }) => read.get(id) ?? []);
       if (choice === undefined || evictions?.length !== choice.victims.length) continue;
-      const evicts = evictions.map(({ victim }) => victim.id);
-      const { world } = this.#term;
-      const made = { planId: newId(world), id: newId(world), placement: choice.placement, evicts };
-      const entries = [this.#parts.placer.assume(job, group, fill, made)];
-      return { id: made.planId, entries, evictions, hosts: [host], atomicity: this.#term.options.atomicity };
+      return this.#planOf(job, group, fill, choice.placement, evictions);
     }
     return null;
   }
 
-  #victimsOn(host: string, running: readonly AllocationReport[], job: OwnedJob, group: Group, fill: Fill) {
+  #planOf(
+    job: OwnedJob,
+    group: Group,
+    fill: Fill,
+    placement: Placement,
+    evictions: readonly Eviction[],
+  ): PreemptionPlan {
+    const { world, options } = this.#term;
+    const evicts = evictions.map(({ victim }) => victim.id);
+    const made = { planId: newId(world), id: newId(world), placement, evicts };
+    const entries = [this.#parts.placer.assume(job, group, fill, made)];
+    const { atomicity } = options;
+    return { id: made.planId, entries, evictions, hosts: [placement.host], atomicity };
+  }
+
+  #victimsOn<T extends Claim>(host: string, running: readonly T[], job: OwnedJob, group: Group, fill: Fill) {
     const { state } = this.#term.cell;
     const record = state.hostOf(host);
     if (record === undefined) return undefined;
@@ -111,7 +173,13 @@ export class SlotPreemption {
   }
 
   /** Hosts with a preemption under way are passed over, and with them those that were asked. */
-  #nextHost(job: OwnedJob, group: Group, fill: Fill, isLastResort: boolean): string | undefined {
+  #nextHost(
+    job: OwnedJob,
+    group: Group,
+    fill: Fill,
+    isLastResort: boolean,
+    without: ReadonlySet<string> = NO_HOSTS,
+  ): string | undefined {
     const { cell, hostCalls, world } = this.#term;
     const { placer, busyHosts } = this.#parts;
     const request = placer.evictingRequest(job, group, fill);
@@ -119,7 +187,8 @@ export class SlotPreemption {
     return silentLast(isSilent, isLastResort, (isPassed) => {
       // Silent hosts are in no set, so there is no size.
       const size = Number.POSITIVE_INFINITY;
-      const isBusy = (host: string): boolean => busyHosts.has(host) || isKeptHost(this.#term, host);
+      const isBusy = (host: string): boolean =>
+        busyHosts.has(host) || without.has(host) || isKeptHost(this.#term, host);
       const passed = { size, has: (host: string) => isBusy(host) || isPassed(host) };
       return preemptionHosts(cell.state, request, world.random, { excluded: passed, most: 1 })[0];
     });

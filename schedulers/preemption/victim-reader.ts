@@ -33,7 +33,7 @@ export class VictimReader {
       return listing.allocations.filter(
         (report) =>
           OBSERVED_RANK[report.state] < OBSERVED_RANK.stopping &&
-          !this.#isKept(report) &&
+          !isKept(this.#term, report) &&
           !this.#isGone(report.id),
       );
     } catch (error) {
@@ -56,7 +56,7 @@ export class VictimReader {
     for (const { key, value, modRevision } of entries.values())
       try {
         const victim = allocationCodec.decode(value);
-        if (this.#isKept(victim)) continue;
+        if (isKept(this.#term, victim)) continue;
         found.set(victim.id, { victim, victimRevision: modRevision, cause });
       } catch (error) {
         if (!(error instanceof RecordError)) throw error;
@@ -64,12 +64,14 @@ export class VictimReader {
       }
     return found;
   }
+}
 
-  /** Does nothing evict it, by an operator's word? */
-  #isKept({ namespace, job, host }: Kept): boolean {
-    const { pauses, cell } = this.#term;
-    return pauses.onHost('eviction', cell.state.hostOf(host), { namespace, job }) !== null;
-  }
+/** Does nothing evict it, by an operator's word? */
+export function isKept(
+  { pauses, cell }: Pick<Term, 'pauses' | 'cell'>,
+  { namespace, job, host }: Pick<Allocation, 'namespace' | 'job' | 'host'>,
+): boolean {
+  return pauses.onHost('eviction', cell.state.hostOf(host), { namespace, job }) !== null;
 }
 
 /** Is nothing on the host evicted, by an operator's word? */
@@ -77,5 +79,4 @@ export function isKeptHost({ pauses, cell }: Pick<Term, 'pauses' | 'cell'>, host
   return pauses.onHost('eviction', cell.state.hostOf(host)) !== null;
 }
 
-type Kept = Pick<Allocation, 'namespace' | 'job' | 'host'>;
 type VictimKey = Pick<Allocation, 'namespace' | 'job' | 'id'>;

@@ -11,6 +11,8 @@ export class JobTable {
   readonly #jobs = new Map<string, OwnedJob>();
   readonly #systemJobs = new Set<OwnedJob>();
   readonly #entries = new Map<string, OwnEntry>();
+  /** The same by host, from the first question on: a cell in which nothing is preempted needs it not. */
+  #byHost: Map<string, Set<OwnEntry>> | null = null;
 
   get size(): number {
     return this.#jobs.size;
@@ -61,17 +63,39 @@ export class JobTable {
   remove(job: OwnedJob): void {
     this.#jobs.delete(job.key);
     this.#systemJobs.delete(job);
-    for (const id of job.entries.keys()) this.#entries.delete(id);
+    for (const id of job.entries.keys()) this.#drop(id);
     job.entries.clear();
   }
 
   index(job: OwnedJob, entry: Entry): void {
-    this.#entries.set(entry.allocation.id, { job, entry });
+    this.#drop(entry.allocation.id);
+    const own = { job, entry };
+    this.#entries.set(entry.allocation.id, own);
+    if (this.#byHost !== null) addTo(this.#byHost, own);
   }
 
   dropEntry(job: OwnedJob, entry: Entry): void {
     job.entries.delete(entry.allocation.id);
-    this.#entries.delete(entry.allocation.id);
+    this.#drop(entry.allocation.id);
+  }
+
+  /** Those on the host. */
+  entriesOn(host: string): Iterable<OwnEntry> {
+    if (this.#byHost === null) {
+      this.#byHost = new Map();
+      for (const own of this.#entries.values()) addTo(this.#byHost, own);
+    }
+    return this.#byHost.get(host) ?? NONE;
+  }
+
+  #drop(id: string): void {
+    const own = this.#entries.get(id);
+    if (own === undefined) return;
+    this.#entries.delete(id);
+    const { host } = own.entry.allocation;
+    const there = this.#byHost?.get(host);
+    there?.delete(own);
+    if (there?.size === 0) this.#byHost?.delete(host);
   }
 
   hostsInUse(addressOf: (host: string) => string | undefined): readonly ReportSource[] {
@@ -83,4 +107,13 @@ export class JobTable {
     }
     return [...urls].map(([name, url]) => ({ name, url }));
   }
+}
+
+const NONE: readonly OwnEntry[] = Object.freeze([]);
+
+function addTo(byHost: Map<string, Set<OwnEntry>>, own: OwnEntry): void {
+  const { host } = own.entry.allocation;
+  const there = byHost.get(host);
+  if (there === undefined) byHost.set(host, new Set([own]));
+  else there.add(own);
 }

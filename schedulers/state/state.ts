@@ -100,6 +100,8 @@ export interface Term {
   report(report: AllocationReport): void;
   /** The commit that preempts the victim is durable; the victim may belong to a job of this scheduler. */
   victimMarked(eviction: Eviction, revision: number): void;
+  /** A victim's record is not as it was when it was chosen; it may belong to a job of this scheduler. */
+  victimChanged(eviction: Eviction): void;
   /** The allocation is gone from the store. */
   dropEntry(job: OwnedJob, entry: Entry): void;
   /** @param race of its commit, for the ledger of the entry's host */

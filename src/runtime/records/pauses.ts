@@ -44,6 +44,8 @@ export class CellPauses {
 
   /** @param host with its pool; undefined: it is not registered */
   onHost(what: Pausable, host: Host | undefined, job: PauseScope = {}): Pause | null {
+    // Mostly nothing is paused, and a search for victims asks for every host that it passes.
+    if (this.#rows.size === 0) return null;
     return host === undefined ? this.on(what, job) : this.on(what, { ...job, ...placeOf(host) });
   }
 

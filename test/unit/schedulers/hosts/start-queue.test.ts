@@ -1,31 +1,24 @@
 import { describe, expect, it } from 'vitest';
 import { StartQueue } from '../../../../schedulers/hosts/start-queue.ts';
-import type { Entry, OwnedJob } from '../../../../schedulers/state/owned-job.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
-
-const jobOf = (namespace: string): OwnedJob => ({ namespace }) as OwnedJob;
-const job = jobOf('default');
-const entry = {} as Entry;
 
 function world() {
   const clock = new ManualClock();
   const made = { clock, backlog: 0, started: 0, order: [] as string[] };
-  const starts = new StartQueue(
-    clock,
-    () => made.backlog,
-    ({ namespace }) => {
+  const starts = new StartQueue(clock, () => made.backlog);
+  const add = (namespace = 'default'): void =>
+    starts.add(namespace, () => {
       made.started += 1;
       made.order.push(namespace);
-    },
-  );
-  return Object.assign(made, { starts });
+    });
+  return Object.assign(made, { starts, add });
 }
 
 describe('fresh starts', () => {
   it('go out at once while the scheduler keeps up', () => {
     const one = world();
-    one.starts.add(job, entry);
-    one.starts.add(job, entry);
+    one.add();
+    one.add();
     expect(one.started).toBe(2);
     expect(one.clock.pending).toBe(0);
   });
@@ -33,7 +26,7 @@ describe('fresh starts', () => {
   it('wait while much is to be placed, and go out, in their order, when that is done', async () => {
     const one = world();
     one.backlog = 500;
-    for (let i = 0; i < 3; i++) one.starts.add(job, entry);
+    for (let i = 0; i < 3; i++) one.add();
     expect(one.started).toBe(0);
     one.backlog = 0;
     // Not at once: the next gust may be on its way.
@@ -42,14 +35,14 @@ describe('fresh starts', () => {
     await one.clock.advance(500);
     expect(one.started).toBe(3);
     expect(one.starts.waiting).toBe(0);
-    one.starts.add(job, entry);
+    one.add();
     expect(one.started).toBe(4);
   });
 
   it('wait no longer than two seconds, though the scheduler is never idle', async () => {
     const one = world();
     one.backlog = 500;
-    one.starts.add(job, entry);
+    one.add();
     await one.clock.advance(1_000);
     expect(one.started).toBe(0);
     await one.clock.advance(1_500);
@@ -60,7 +53,7 @@ describe('fresh starts', () => {
   it('go a few at a time while the scheduler stays busy, and leave it most of its time', async () => {
     const one = world();
     one.backlog = 500;
-    for (let i = 0; i < 1_000; i++) one.starts.add(job, entry);
+    for (let i = 0; i < 1_000; i++) one.add();
     await one.clock.advance(2_400);
     const early = one.started;
     expect(early).toBeGreaterThan(0);
@@ -74,7 +67,7 @@ describe('fresh starts', () => {
     const one = world();
     one.backlog = 500;
     for (let n = 0; n < 40; n++) {
-      for (let i = 0; i < 200; i++) one.starts.add(job, entry);
+      for (let i = 0; i < 200; i++) one.add();
       await one.clock.advance(150);
     }
     expect(one.started).toBeGreaterThan(0);
@@ -88,8 +81,8 @@ describe('fresh starts', () => {
   it('S3.47 take turns by tenant', async () => {
     const one = world();
     one.backlog = 500;
-    for (let i = 0; i < 100; i++) one.starts.add(jobOf('large'), entry);
-    for (let i = 0; i < 3; i++) one.starts.add(jobOf('small'), entry);
+    for (let i = 0; i < 100; i++) one.add('large');
+    for (let i = 0; i < 3; i++) one.add('small');
     one.backlog = 0;
     await one.clock.advance(1_000);
     expect(one.order.slice(0, 7)).toEqual(['large', 'small', 'large', 'small', 'large', 'small', 'large']);
@@ -99,7 +92,7 @@ describe('fresh starts', () => {
   it('are forgotten with the term', async () => {
     const one = world();
     one.backlog = 500;
-    one.starts.add(job, entry);
+    one.add();
     one.starts.close();
     await one.clock.advance(10_000);
     expect(one.started).toBe(0);

@@ -206,6 +206,49 @@ describe('making room by precedence', () => {
     await world.until(() => tries() === 2, 'the next one', 60_000);
   });
 
+  it('asks nobody where all that could go is its own, and its hosts where it is not', async () => {
+    for (const id of ['h1', 'h2']) await world.host(id, 2_000);
+    await world.scheduler({ id: 'batch-1' });
+    await world.scheduler({ id: 'service-1', kind: 'service' });
+    await filledWith(['a', 'b', 'c', 'd'].map((name) => low(name)));
+    // Its hosts' reports come to it by now.
+    await world.clock.advance(1_000);
+    const lists: string[] = [];
+    world.fate = (call, from) => {
+      if (call.method === 'GET' && call.url.endsWith('/v1/allocations')) lists.push(from);
+      return 'pass';
+    };
+    for (const name of ['first', 'second']) await world.submit(high(name, 1_000));
+    await world.until(() => jobsRunning().includes('second') && jobsRunning().includes('first'), 'both');
+    expect(lists).toEqual([]);
+    await world.submit(high('third', 1_000, { type: 'service' }));
+    await world.until(() => jobsRunning().includes('third'), 'the one of another scheduler');
+    expect(lists).toContain('service-1');
+    expect(jobsRunning()).toHaveLength(4);
+    hostsHold(2_000);
+  });
+
+  it('learns what became of a victim of its own that another scheduler took first', async () => {
+    await world.host('h1', 2_000);
+    const taker = await world.scheduler({ id: 'service-1', kind: 'service' });
+    await world.scheduler({ id: 'batch-1' });
+    await filledWith([low('a'), low('b')]);
+    // Its owner hears of nothing: neither from the host nor by an order.
+    world.fate = (call, from) =>
+      from === taker.scheduler.options.id && call.method !== 'GET' ? 'drop-request' : 'pass';
+    await world.submit(high('foreign', 1_000, { type: 'service' }));
+    await world.until(() => world.allocations().some(({ job }) => job === 'foreign'), 'its commit');
+    await world.submit(high('own', 1_000));
+    await world.until(
+      () => world.allocations().some(({ job }) => job === 'own'),
+      'the other victim',
+      120_000,
+    );
+    world.fate = () => 'pass';
+    await world.until(() => jobsRunning().join() === 'foreign,own', 'both', 120_000);
+    hostsHold(2_000);
+  });
+
   it('I64 passes over a victim with an unreadable record, and continues', async () => {
     await world.host('h1', 2_000);
     const { events } = await world.scheduler({ id: 'batch-1' });
