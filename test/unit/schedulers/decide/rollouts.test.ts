@@ -24,7 +24,7 @@ describe('what a scheduler records of an update', () => {
     expect(recorded()).toEqual([]);
     await world.submit(web(500), 2);
     await world.until(() => running(2) === 1, 'the first of version 2');
-    expect(recorded()).toMatchObject([{ version: 2, state: 'updating' }]);
+    expect(recorded()).toMatchObject([{ version: 2, state: 'updating', good: 1 }]);
     await world.until(() => recorded()[0]?.state === 'done', 'the end of the update');
     expect(running(2)).toBe(3);
     expect(recorded()).toMatchObject([{ version: 2, state: 'done', good: 2 }]);
@@ -42,6 +42,16 @@ describe('what a scheduler records of an update', () => {
     await world.until(() => recorded()[0]?.state === 'failed', 'the failure', 120_000);
     expect(recorded()).toMatchObject([{ version: 2, good: 1 }]);
     expect(running(1)).toBe(2);
+  });
+
+  it('S3.20 a first version that has not been up for long enough is not known as good', async () => {
+    for (const id of ['h1', 'h2', 'h3']) await world.host(id);
+    await world.scheduler({ id: 'service-1', kind: 'service' });
+    await world.submit(web(1_000, { minHealthyMs: 60_000 }));
+    await world.until(() => running(1) === 3, 'version 1');
+    await world.submit(web(500, { minHealthyMs: 60_000 }), 2);
+    await world.until(() => recorded().length > 0, 'the update');
+    expect(recorded()[0]).not.toHaveProperty('good');
   });
 
   it('K1 another scheduler that takes the job over in the midst of an update goes on with what is there', async () => {

@@ -374,7 +374,7 @@ describe('I18 hosts that are declared lost', () => {
 
   it('I18 a host of a crowd declared lost as early as one alone', () => {
     for (const host of ['host-1', 'host-2']) run.drop(null, KEYS.aliveOf(host));
-    run.nowMs += 40_000;
+    run.nowMs += 20_000;
     run.verdict('host-1', 'lost', 1);
     expect(run.broken(quick)).toEqual(['I18']);
   });

@@ -1,0 +1,60 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import type { VerdictsAnswer } from '../../src/wire/verdicts/verdicts.ts';
+import type { DevCellProcess } from '../support/cli.ts';
+import { ONE_OF_EACH, runCli, startDevCell, testFolder } from '../support/cli.ts';
+
+const folder = testFolder();
+const HOSTS = 6;
+const WAIT = { timeout: 120_000, interval: 500 };
+let cell: DevCellProcess;
+
+const moorage = (...args: readonly string[]) => runCli(args, { cwd: folder.path });
+
+async function run(name: string, command: string, more: object = {}): Promise<void> {
+  const file = join(folder.path, `${name}.yaml`);
+  const job = { name, type: 'service', count: HOSTS, distinct: ['host'], script: command, ...more };
+  writeFileSync(file, JSON.stringify({ resources: { cpu: '20m', memory: '16Mi' }, ...job }));
+  expect((await moorage('run', '-d', file)).stderr).toBe('');
+}
+
+async function verdicts(): Promise<readonly string[]> {
+  const { stdout } = await moorage('verdicts', '-o', 'json');
+  return (JSON.parse(stdout) as VerdictsAnswer).verdicts.map(({ suspect }) => suspect);
+}
+
+beforeAll(async () => {
+  cell = await startDevCell(folder.path, [
+    ...ONE_OF_EACH,
+    ...['--hosts', String(HOSTS), '--schedulers', 'service,batch'],
+  ]);
+});
+afterAll(async () => {
+  expect((await cell.stop()).code).toBe(0);
+  folder[Symbol.dispose]();
+});
+
+describe('who is at fault, on real processes', () => {
+  it('S3.19 S3.20 S3.21 a version that crashes wherever it lands is found beside a good update, and the last good one comes back', async () => {
+    for (const name of ['web', 'api', 'queue']) await run(name, 'sleep 3600');
+    for (const name of ['web', 'api', 'queue'])
+      expect((await moorage('wait', name, '--for', 'running', '--timeout', '100s')).code).toBe(0);
+    await run('api', 'sleep 3601', { update: { parallelism: 1 } });
+    await run('web', 'sleep 3; exit 3', {
+      update: { parallelism: 3, minHealthy: '1s' },
+      restart: { attempts: 10, delay: '1s' },
+    });
+    await vi.waitFor(async () => expect(await verdicts()).toEqual(['revision/default/web/web/2']), WAIT);
+    await vi.waitFor(async () => {
+      const { stdout } = await moorage('history', 'web', '-o', 'json');
+      expect(stdout).toContain('"version":3');
+    }, WAIT);
+    const events = (await moorage('events', '--since', '0')).stdout;
+    expect(events).toContain('at-fault');
+    expect((await moorage('why', 'web')).stdout).toMatch(/version 2/);
+    expect((await moorage('wait', 'web', '--for', 'running', '--timeout', '100s')).code).toBe(0);
+    expect((await moorage('wait', 'api', '--for', 'running', '--timeout', '100s')).code).toBe(0);
+    expect((await moorage('check')).stdout).toContain('no violation of');
+  });
+});
