@@ -1,7 +1,8 @@
 import type { Allowance } from '../src/core/host/allowances.ts';
 import type { Host } from '../src/core/host/host.ts';
 import type { AllocationTable } from './allocations/allocation-table.ts';
-import type { AnnouncedVolume } from './drivers/task-volumes.ts';
+import type { VolumeDriverCommand } from './volumes/volume-driver.ts';
+import type { AnnouncedVolume } from './volumes/volumes.ts';
 import type { OciRuntimeName } from './drivers/oci-runtime.ts';
 import type { TaskPorts } from './drivers/drivers.ts';
 import type { Admission } from './orders/admission.ts';
@@ -43,6 +44,8 @@ export interface AgentSettings extends Omit<TaskSettings, 'stateId'> {
   readonly gpuNodes?: readonly (readonly DeviceNode[])[];
   /** Folders of the operator's that are announced as volumes. Default: none. */
   readonly volumes?: ReadonlyMap<string, AnnouncedVolume>;
+  /** Programs that bring volumes of scope `global`, by name. Default: none. */
+  readonly volumeDrivers?: ReadonlyMap<string, VolumeDriverCommand>;
   /** Control group under which those of tasks are made; absent: the root of each hierarchy. */
   readonly cgroupParent?: string;
   /** Container runtimes to try, the best first. Default: all that are known. */

@@ -11,6 +11,7 @@
  * - `tasks/`: the attempts of one task; restarts
  * - `drivers/`: what each kind of task needs on the machine: exec, sandbox, oci
  * - `artifacts/`: files by their hash, fetched and kept
+ * - `volumes/`: data that outlives tasks: folders of the host, and what volume drivers bring
  * - `limits/`: control groups
  * - `network/`: rules of the packet filter that keep tasks from the control plane
  * - `names/`: names of what runs in the cell: followed, answered over DNS, written for tasks
@@ -59,13 +60,14 @@ import { ShimLinks } from './io/shim-links.ts';
 import { Signals } from './io/signals.ts';
 import { policyAttributes } from './orders/policy.ts';
 import { startAllocation } from './orders/orders.ts';
+import type { BroughtData } from './volumes/volume-driver.ts';
 import { StateDisk } from './state/state-disk.ts';
 import type { NetworkRules } from './network/network.ts';
 import { networkAttribute, networkRules } from './network/network.ts';
 import { openStateFolder, saveIncarnation } from './state/state.ts';
 import { noAllocation, removeAllocation, stopAllocation } from './orders/stop-orders.ts';
 import { hostUsage } from './pressure/usage.ts';
-import { KeyedMutex } from './io/keyed-mutex.ts';
+import { KeyedMutex } from '../src/runtime/wait/keyed-mutex.ts';
 
 /** A host as far as it is known before its agent starts. */
 export type HostFacts = Omit<Host, 'incarnation' | 'bootId'>;
@@ -164,11 +166,21 @@ export class HostAgent {
         filters = false,
         gpuNodes = [],
         volumes = new Map(),
+        volumeDrivers = new Map(),
       } = settings;
       const folderDigest = crypto.digest(stateId);
       const { taskUids: users = ownRange(folderDigest), taskIds: ids = ownIds(folderDigest) } = settings;
       const firsts = { uid: users.first, ids: { first: ids.first, count: IDS_EACH } };
-      const own = { shim, ...firsts, filters, gpuNodes, volumes, ...(ociRuntimes && { ociRuntimes }) };
+      const own = {
+        shim,
+        ...firsts,
+        filters,
+        gpuNodes,
+        volumes,
+        volumeDrivers,
+        host: facts.id,
+        ...(ociRuntimes && { ociRuntimes }),
+      };
       const { openSecret = null } = crypto;
       const options = { owner, cgroupParent, artifactBytesMax, openSecret, ...own };
       const tools = await TaskTools.open(plain, options);
@@ -322,6 +334,12 @@ export class HostAgent {
   /** Deletes the data of a volume. @returns false: there was none */
   deleteVolume(namespace: string, claim: string, data: string): Promise<boolean> {
     return this.#context.ports.tools.deleteVolume(namespace, claim, data);
+  }
+
+  /** The same by its driver. @returns why it is not deleted, for people; null: it is gone */
+  async deleteBrought(driver: string, data: BroughtData): Promise<string | null> {
+    const { attachments } = this.#context.ports.tools;
+    return attachments === null ? 'this host keeps no volumes' : attachments.delete(driver, data);
   }
 
   /** Calls `listener` when the allocation's report changes. @returns ends it */

@@ -43,7 +43,8 @@ import { HostAgent } from './agent.ts';
 import { AGENT_SETTINGS, ALIVE_TTL_MS, PORT_RANGE, reservedOf } from './defaults.ts';
 import type { AgentSettings } from './agent-context.ts';
 import type { OciRuntimeName } from './drivers/oci-runtime.ts';
-import type { AnnouncedVolume } from './drivers/task-volumes.ts';
+import type { VolumeDriverCommand } from './volumes/volume-driver.ts';
+import type { AnnouncedVolume } from './volumes/volumes.ts';
 import { makeShimGroups } from './limits/shim-groups.ts';
 import type { UserRange } from './leases/task-users.ts';
 import type { AgentPorts } from './ports.ts';
@@ -116,6 +117,8 @@ export interface AgentOptions {
   readonly allow?: readonly Allowance[];
   /** Folders of this machine to announce as volumes, by name. Default: none. */
   readonly volumes?: ReadonlyMap<string, AnnouncedVolume>;
+  /** Programs that bring volumes of scope `global`, by name. Default: none. */
+  readonly volumeDrivers?: ReadonlyMap<string, VolumeDriverCommand>;
   readonly settings?: Partial<AgentSettings>;
   readonly rounds?: Partial<PeriodicTaskOptions>;
   /** Instead of etcd. */
@@ -408,6 +411,7 @@ function settingsOf(options: AgentOptions, shim: string | null, dns: string | nu
     ...(allow === undefined ? {} : { allow }),
     ...(shim === null ? {} : { shim }),
     ...(options.volumes === undefined ? {} : { volumes: options.volumes }),
+    ...(options.volumeDrivers === undefined ? {} : { volumeDrivers: options.volumeDrivers }),
     ...options.settings,
   };
 }

@@ -10,7 +10,8 @@ function columns(isAll: boolean): readonly Column<VolumeStatus>[] {
   return [
     ...(isAll ? [{ title: 'NAMESPACE', cell: ({ namespace }: VolumeStatus) => namespace }] : []),
     { title: 'NAME', cell: ({ claim }) => claim },
-    { title: 'HOST', cell: ({ host, isThere }) => `${host}${isThere ? '' : ' (away)'}` },
+    { title: 'SCOPE', cell: ({ driver }) => (driver === undefined ? 'local' : `global (${driver})`) },
+    { title: 'HOST', cell: hostOf },
     { title: 'STATE', cell: stateOf },
     {
       title: 'ACCESS',
@@ -18,6 +19,12 @@ function columns(isAll: boolean): readonly Column<VolumeStatus>[] {
     },
     { title: 'JOB', cell: ({ job }) => job },
   ];
+}
+
+/** Where it lies, or is attached; of scope `global` it is nowhere while nobody has it. */
+function hostOf({ driver, host, holders, isThere, fenced }: VolumeStatus): string {
+  if (driver !== undefined && holders.length === 0) return fenced === true ? `(not detached: ${host})` : '-';
+  return `${host}${isThere ? '' : ' (away)'}`;
 }
 
 function stateOf({ isDeleting, holders }: VolumeStatus): string {

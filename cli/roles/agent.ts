@@ -45,6 +45,7 @@ export interface AgentFlags extends RoleFlags, AmountFlags {
   readonly namesKept?: string;
   readonly attribute: readonly string[];
   readonly volume: readonly string[];
+  readonly volumeDriver: readonly string[];
   readonly beat?: string;
   readonly cgroupParent?: string;
   readonly ociRuntime?: string;
@@ -80,6 +81,7 @@ export async function serveAgent(context: Context, written: AgentFlags): Promise
     ...readGpus(flags.gpuModel),
     attributes: readAttributes(flags.attribute),
     ...(flags.volume.length === 0 ? {} : { volumes: readVolumes(flags.volume) }),
+    ...(flags.volumeDriver.length === 0 ? {} : { volumeDrivers: readVolumeDrivers(flags.volumeDriver) }),
     ...(flags.ports === undefined ? {} : { portRange: readPorts(flags.ports) }),
     ...(flags.addresses === undefined ? {} : { addresses: readAddresses(flags.addresses) }),
     ...(flags.dns === undefined ? {} : { dns: readDns(flags.dns) }),
@@ -197,6 +199,20 @@ function readVolumes(texts: readonly string[]): NonNullable<AgentOptions['volume
       throw usageError(
         `--volume ${text}: write NAME=FOLDER, or NAME=FOLDER,ro, with the folder's whole path`,
         'moorage agent --volume ssd=/mnt/ssd',
+      );
+    }),
+  );
+}
+
+/** `nfs=/usr/libexec/moorage/directory,/mnt/share`: what stands behind the comma is for the driver. */
+function readVolumeDrivers(texts: readonly string[]): NonNullable<AgentOptions['volumeDrivers']> {
+  return new Map(
+    texts.map((text) => {
+      const [, name = '', command = '', options = ''] = /^([^=]+)=(\/[^,]*)(?:,(.*))?$/.exec(text) ?? [];
+      if (isId(name)) return [name, { command: resolve(command), options }];
+      throw usageError(
+        `--volume-driver ${text}: write NAME=COMMAND, or NAME=COMMAND,OPTIONS, with the command's whole path`,
+        'moorage agent --volume-driver nfs=/usr/libexec/moorage/directory,/mnt/share',
       );
     }),
   );

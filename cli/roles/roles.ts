@@ -71,6 +71,12 @@ export function addRoleVerbs(program: Command, { run }: ProgramInput): void {
       collect,
       [],
     )
+    .option(
+      '--volume-driver <name=command>',
+      'a program that brings volumes of scope global, with options as in nfs=/opt/nfs,/mnt; may be repeated',
+      collect,
+      [],
+    )
     .option('--beat <time>', 'how often it says that it is there; monitors expect one in 3 s (default: 1s)')
     .option('--artifact-source <prefix>', 'artifacts come from there only; may be repeated', collect, [])
     .option('--cgroup-parent <group>', 'makes the control groups of tasks under this one')

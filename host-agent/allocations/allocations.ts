@@ -378,6 +378,7 @@ export class AllocationRun {
     }
     const { uid, ids } = this.spec;
     if (uid !== undefined && ids !== undefined && !(await this.#ports.tools.takeBack(this.id, uid))) return;
+    if (!(await this.#ports.tools.detachVolumes(this.allocation))) return;
     if (await this.#isListenedTo()) return;
     await this.#ports.disk.publish(`${this.#folder()}/released`, '');
     this.#released = true;

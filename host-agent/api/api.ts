@@ -176,14 +176,19 @@ async function traced(
 }
 
 /** Data of a volume, for good: who asks has seen to it that nothing is placed with it any more. */
-async function deleteVolume({ agent }: Served, { params }: RouteRequest): Promise<RouteReply> {
+async function deleteVolume({ agent }: Served, { params, query }: RouteRequest): Promise<RouteReply> {
   const { namespace = '', claim = '', data = '' } = params;
   if (!isId(namespace) || !isClaimName(claim) || !isId(data))
     throw new ProblemError({ status: 400, code: 'bad-request', detail: 'that is no volume' });
   const holder = agent.holderOf(namespace, claim, data);
   if (holder !== null)
     throw new ProblemError({ status: 409, code: 'volume-in-use', detail: `allocation ${holder} has it` });
-  await agent.deleteVolume(namespace, claim, data);
+  const driver = query['driver'];
+  if (driver === undefined) await agent.deleteVolume(namespace, claim, data);
+  else {
+    const why = await agent.deleteBrought(driver, { namespace, claim, id: data });
+    if (why !== null) throw new ProblemError({ status: 409, code: 'not-deleted', detail: why });
+  }
   return { status: 204 };
 }
 

@@ -1,7 +1,7 @@
 /**
  * What a task needs on the machine before it starts. For each attempt the tools below make its control groups
  * (`task-limits.ts`, `../limits/`), fetch and unpack its files (`task-files.ts`, `../artifacts/`, `unpacked.ts`,
- * `derived-folders.ts`), bring its secrets (`task-secrets.ts`) and its volumes (`task-volumes.ts`), and let the driver of its
+ * `derived-folders.ts`), bring its secrets (`task-secrets.ts`) and its volumes (`../volumes/`), and let the driver of its
  * kind prepare the launch. `task-driver.ts` is what a driver must do:
  *
  * - `exec.ts`: a plain process; `isolation.ts` makes it a stranger on its host
@@ -11,9 +11,11 @@
  * - `user-namespaces.ts`: in either of these a task may begin as root of a user namespace, and change its user
  */
 import { KEEPS_SECRETS } from '../../src/core/host/attributes.ts';
+import type { Allocation } from '../../src/core/cell/allocation.ts';
 import type { Task, TaskDriverName } from '../../src/core/cell/job.ts';
 import type { IdRange } from '../../src/core/host/shim.ts';
 import { CgroupError } from '../../src/ports/cgroups.ts';
+import type { Commands } from '../../src/ports/commands.ts';
 import type { OpenSecret } from '../../src/ports/crypto.ts';
 import type { Semaphore } from '../../src/runtime/wait/semaphore.ts';
 import type { Launch } from '../../src/wire/api/host-api.ts';
@@ -37,8 +39,11 @@ import { TaskFiles } from './task-files.ts';
 import { TaskSecrets } from './task-secrets.ts';
 import { devicesOf, inGroups, limitsOf } from './task-limits.ts';
 import { unpackedFiles } from './unpacked.ts';
-import type { AnnouncedVolume } from './task-volumes.ts';
-import { TaskVolumes } from './task-volumes.ts';
+import { Attachments } from '../volumes/attachments.ts';
+import type { VolumeDriverCommand } from '../volumes/volume-driver.ts';
+import { VolumeDriver } from '../volumes/volume-driver.ts';
+import type { AnnouncedVolume } from '../volumes/volumes.ts';
+import { TaskVolumes, VolumeError } from '../volumes/volumes.ts';
 import { takeBackFiles } from './user-namespaces.ts';
 
 /** The world as a task of this host sees it. */
@@ -76,9 +81,15 @@ export interface ToolsOptions {
   readonly openSecret: OpenSecret | null;
   /** Folders of the operator's, by the names under which they are announced. */
   readonly volumes: ReadonlyMap<string, AnnouncedVolume>;
+  /** Programs that bring volumes of scope `global`, by name. */
+  readonly volumeDrivers: ReadonlyMap<string, VolumeDriverCommand>;
+  /** Id of this host. */
+  readonly host: string;
 }
 
 const LOOK_MS = 10_000;
+/** What keeps an attempt from being started, and is no fault of the agent. */
+const REFUSALS = [CgroupError, PrepareError, VolumeError] as const;
 
 interface FoundDrivers {
   readonly drivers: Map<TaskDriverName, TaskDriver>;
@@ -130,7 +141,10 @@ export class TaskTools {
     const volumes =
       ports.commands === undefined
         ? null
-        : new TaskVolumes({ commands: ports.commands, disk, announced: options.volumes });
+        : new TaskVolumes({
+            ...{ commands: ports.commands, disk, announced: options.volumes },
+            attachments: await openAttachments({ ...ports, commands: ports.commands }, options),
+          });
     const files = await openDrivers({ ports, cache, options, isolation, secrets, volumes }, found);
     for (const [driver, why] of found.missing)
       log.info({ driver, why }, 'tasks of a driver cannot be run here');
@@ -212,8 +226,8 @@ export class TaskTools {
       const placed = { ...order, devices, ...(groups.path === null ? {} : { group: groups.path }) };
       return { kind: 'ready', launch: await driver.prepare(placed, inGroups(launch, groups)) };
     } catch (error) {
-      if (!(error instanceof CgroupError) && !(error instanceof PrepareError)) throw error;
-      return { kind: 'refused', why: error.message };
+      if (!REFUSALS.some((refusal) => error instanceof refusal)) throw error;
+      return { kind: 'refused', why: (error as Error).message };
     }
   }
 
@@ -232,7 +246,17 @@ export class TaskTools {
     return commands === undefined || takeBackFiles({ commands, disk }, allocation, uid);
   }
 
-  /** Deletes data of a volume for good. @returns false: there was none */
+  /** Nothing of the allocation runs any more. @returns false while a volume of it is attached */
+  async detachVolumes(allocation: Allocation): Promise<boolean> {
+    return allocation.volumes === undefined || ((await this.#parts.volumes?.detach(allocation)) ?? true);
+  }
+
+  /** What volume drivers have brought here, for whomever. null: this host keeps no volumes. */
+  get attachments(): Attachments | null {
+    return this.#parts.volumes?.attachments ?? null;
+  }
+
+  /** Deletes data of a volume that lies here for good. @returns false: there was none */
   async deleteVolume(namespace: string, claim: string, id: string): Promise<boolean> {
     return (await this.#parts.volumes?.delete(namespace, claim, id)) ?? false;
   }
@@ -244,6 +268,22 @@ export class TaskTools {
     const found = await Promise.all([this.limits.list(), secrets, ...drivers.map((driver) => driver.scan())]);
     return [...new Set(found.flat())].sort();
   }
+}
+
+/** With the drivers whose program is there. */
+async function openAttachments(
+  ports: AgentPorts & { readonly commands: Commands },
+  { volumeDrivers, host }: ToolsOptions,
+): Promise<Attachments> {
+  const { commands, disk, clock, log, metrics } = ports;
+  const drivers = new Map<string, VolumeDriver>();
+  for (const [name, driver] of volumeDrivers) {
+    const made = new VolumeDriver(commands, driver, host);
+    if (await made.isThere()) drivers.set(name, made);
+    else
+      log.error({ driver: name, command: driver.command }, 'a volume driver is no program that can be run');
+  }
+  return new Attachments({ disk, clock, log, metrics, drivers });
 }
 
 function tasksOf(launch: Launch): readonly Task[] {

@@ -6,8 +6,8 @@ import type { AttemptOrder, TaskDriver } from './task-driver.ts';
 import { PrepareError } from './task-driver.ts';
 import type { TaskSecrets } from './task-secrets.ts';
 import { SECRETS_ENV, secretsFor } from './task-secrets.ts';
-import type { ShownVolume, TaskVolumes } from './task-volumes.ts';
-import { volumeEnv, volumesFor } from './task-volumes.ts';
+import type { ShownVolume, TaskVolumes } from '../volumes/volumes.ts';
+import { volumeEnv, volumesFor } from '../volumes/volumes.ts';
 import type { TaskFiles } from './task-files.ts';
 import { artifactEnv } from './task-files.ts';
 

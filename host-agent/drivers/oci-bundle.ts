@@ -6,8 +6,8 @@ import { bind, mountOf } from './oci-config.ts';
 import type { AttemptOrder } from './task-driver.ts';
 import { artifactEnv, ARTIFACTS } from './task-files.ts';
 import { SECRETS, SECRETS_ENV } from './task-secrets.ts';
-import type { ShownVolume } from './task-volumes.ts';
-import { volumeEnv } from './task-volumes.ts';
+import type { ShownVolume } from '../volumes/volumes.ts';
+import { volumeEnv } from '../volumes/volumes.ts';
 
 export interface BundlePlaces {
   /** Absolute paths on the host. */

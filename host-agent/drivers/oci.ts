@@ -17,8 +17,8 @@ import { PrepareError } from './task-driver.ts';
 import type { TaskFiles } from './task-files.ts';
 import type { TaskSecrets } from './task-secrets.ts';
 import { secretsFor } from './task-secrets.ts';
-import type { ShownVolume, TaskVolumes } from './task-volumes.ts';
-import { volumesFor } from './task-volumes.ts';
+import type { ShownVolume, TaskVolumes } from '../volumes/volumes.ts';
+import { volumesFor } from '../volumes/volumes.ts';
 import { idsOfContainer } from './user-namespaces.ts';
 
 const DELETE_MS = 30_000;

@@ -2,8 +2,7 @@
  * What goes in and out of a running task. This file joins one client to an attempt: `output.ts` sends what the attempt
  * wrote, from two offsets on; `input-holders.ts` decides which client may write; `input-writer.ts` is that client's
  * input while it may, and `input.ts` carries it to the shim. `shim-links.ts` shares one connection to each shim.
- * `log-reader.ts` reads the output of all kept attempts by offset. `signals.ts` sends each signal once; `keyed-mutex.ts`
- * runs what belongs to one key in sequence.
+ * `log-reader.ts` reads the output of all kept attempts by offset. `signals.ts` sends each signal once.
  */
 import type { Channel } from '../../src/ports/http.ts';
 import type { ShimLink } from '../../src/ports/process.ts';

@@ -4,7 +4,7 @@ import { signalLine } from '../../src/wire/host-files/host-files.ts';
 import { ATTEMPT_FILES } from '../../src/wire/host-files/attempt-files.ts';
 import { attemptFolder } from '../tasks/attempt.ts';
 import type { AgentPorts } from '../ports.ts';
-import { KeyedMutex } from './keyed-mutex.ts';
+import { KeyedMutex } from '../../src/runtime/wait/keyed-mutex.ts';
 
 const LOG = 'cmds.wal';
 /** Orders that are known again when they come again: many more than any client has under way. */

@@ -15,7 +15,8 @@ type LeakKind =
   | 'ids'
   | 'temporary'
   | 'event'
-  | 'fetch';
+  | 'fetch'
+  | 'attachment';
 
 /** One thing that was left behind. */
 export interface Leak {
@@ -59,8 +60,16 @@ export async function findLeaks(context: AgentContext): Promise<readonly Leak[]>
     ...unheld(context, 'ids', ids),
     ...temporaries.map((name): Leak => ({ kind: 'temporary', name })),
     ...events.map((name): Leak => ({ kind: 'event', name })),
+    ...(await strayAttachments(context)),
     ...(await context.ports.tools.strayFiles()).map((name): Leak => ({ kind: 'fetch', name })),
   ];
+}
+
+async function strayAttachments(context: AgentContext): Promise<readonly Leak[]> {
+  const all = (await context.ports.tools.attachments?.all()) ?? [];
+  return all
+    .filter(({ allocation }) => !holdsPorts(context, allocation))
+    .map(({ name }): Leak => ({ kind: 'attachment', name }));
 }
 
 /** Of ours what no live attempt owns; of others' what has lost the folder that it belongs to. */
@@ -164,6 +173,8 @@ export async function clean(context: AgentContext, { kind, name, stateId }: Leak
     case 'event':
       await disk.remove(`${EVENTS}/${name}`);
       return true;
+    case 'attachment':
+      return (await tools.attachments?.detachStray(name)) ?? true;
     case 'fetch':
       await tools.removeStray(name);
       return true;

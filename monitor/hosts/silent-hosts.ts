@@ -1,5 +1,6 @@
 import type { Allocation } from '../../src/core/cell/allocation.ts';
 import type { JobRecord } from '../../src/core/cell/job.ts';
+import { liesOnHost } from '../../src/core/cell/volume.ts';
 import { answerText, isFenced, SELF_FENCE } from '../../src/core/host/fences.ts';
 import type { Eligibility } from '../../src/core/host/host.ts';
 import type { CellView } from '../../src/runtime/reports/cell-view.ts';
@@ -105,8 +106,7 @@ function next(record: JobRecord | undefined, host: string, moves: boolean, lost:
       : `kept until it returns or is given up: moorage host remove ${host} --reason TEXT`;
   if (moves) return lost === null ? 'then replaced' : 'replaced';
   const groups = Object.values(record.job.groups);
-  if (groups.some(({ volumes }) => volumes !== undefined))
-    return 'and not replaced: its data lies there (moorage volume list)';
+  if (groups.some(liesOnHost)) return 'and not replaced: its data lies there (moorage volume list)';
   return 'and not replaced: reschedule.onHostLost is not set';
 }
 

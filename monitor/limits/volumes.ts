@@ -1,5 +1,6 @@
 import type { HostClient } from '../../src/clients/host-client.ts';
 import type { VolumeBinding } from '../../src/core/cell/volume.ts';
+import { volumeDriverAttribute } from '../../src/core/cell/volume.ts';
 import { claimOfPool, volumePool } from '../../src/core/quota/volume-claims.ts';
 import type { Compare, Write } from '../../src/ports/cell-store.ts';
 import type { VolumeStatus } from '../../src/wire/api/volume-api.ts';
@@ -22,7 +23,7 @@ export function volumeList(copy: CellCopy): readonly VolumeStatus[] {
     .flatMap(([pool, { value }]) => {
       const of = claimOfPool(pool);
       if (of === null || value.volume === undefined) return [];
-      const { id: _id, left = [], deleting, ...volume } = value.volume;
+      const { id: _id, left = [], deleting, begun: _begun, ...volume } = value.volume;
       const isThere = copy.alive.get(volume.host) !== undefined;
       const status = { ...of, ...volume, left, isThere, isDeleting: deleting === true };
       return [{ ...status, holders: (holders.get(pool) ?? []).sort() }];
@@ -64,9 +65,33 @@ export async function deleteVolume(
     volume.deleting === true
       ? entry.modRevision
       : await write(ports, key, entry.modRevision, { kind: 'put', key, value: marked });
-  for (const data of [volume, ...(volume.left ?? [])])
-    await deleteOn(ports, { namespace, claim, volume, data }, isGivenUp);
+  if (volume.driver !== undefined)
+    await deleteBy(ports, volume.driver, { namespace, claim, id: volume.id }, isGivenUp);
+  else
+    for (const data of [volume, ...(volume.left ?? [])])
+      await deleteOn(ports, { namespace, claim, volume, data }, isGivenUp);
   return write(ports, key, revision, { kind: 'delete', key });
+}
+
+/** Any host that has the driver will do. */
+async function deleteBy(
+  { copy, hosts }: VolumePorts,
+  driver: string,
+  data: { readonly namespace: string; readonly claim: string; readonly id: string },
+  isGivenUp: boolean,
+): Promise<void> {
+  const attribute = volumeDriverAttribute(driver);
+  let why = `no host that is there has the volume driver ${driver}`;
+  for (const [id, { value: host }] of copy.hosts.rows()) {
+    if (host.attributes[attribute] === undefined || copy.alive.get(id) === undefined) continue;
+    const answer = await hosts.deleteVolume(host.address, { ...data, driver });
+    if (answer === null) return;
+    why = `${id}: ${answer}`;
+  }
+  if (isGivenUp) return;
+  throw refuse(409, 'host-away', `the data of volume ${data.claim} is not deleted: ${why}`, {
+    hint: 'the same again when that is mended; or give its data up, and delete it by hand: --lost',
+  });
 }
 
 async function deleteOn(

@@ -2,6 +2,7 @@ import type { Allocation } from '../../src/core/cell/allocation.ts';
 import type { Release } from '../../src/core/commit/plan.ts';
 import { jobKeyOf } from '../../src/core/cell/ids.ts';
 import { isFenced, SELF_FENCE } from '../../src/core/host/fences.ts';
+import { hasBrought } from '../../src/core/cell/volume.ts';
 import { isTerminal } from '../../src/core/host/states.ts';
 import { givenUpAtMs, givenUpOutcome } from '../../src/core/slots/given-up.ts';
 import { forgottenOutcome, outcomeOf } from '../../src/core/slots/outcomes.ts';
@@ -48,7 +49,8 @@ export class Leftovers {
       const atMs = givenUpAtMs(copy.eligibility.get(allocation.host)?.value, limits.orphanMs);
       if (atMs === null || clock.nowMs() < atMs || this.#awaitsFence(allocation)) return;
       const outcome = givenUpOutcome(allocation, report ?? null, clock.nowMs());
-      return this.#release({ allocation, revision, outcome });
+      const fenced = this.#isFenced(allocation) ? { isFenced: true as const } : {};
+      return this.#release({ allocation, revision, outcome, ...fenced });
     }
     if (allocation.desired !== 'run') return this.#stopOnHost(row);
     if (mayStop) await this.#writeStop(row);
@@ -56,11 +58,20 @@ export class Leftovers {
 
   /** Its job may be submitted again, and must not find its slot free while this one may run. */
   #awaitsFence(allocation: Allocation): boolean {
-    const { copy } = this.#deps;
-    const { namespace, job, group, host } = allocation;
-    const fences = copy.jobs.get(jobKeyOf(namespace, job))?.value.job.groups[group]?.fences;
+    // Another host may have its data then: time is no proof for that.
+    if (hasBrought(allocation)) return !this.#isFenced(allocation);
+    const fences = this.#fencesOf(allocation);
     if (fences === undefined || fences.includes(SELF_FENCE)) return false;
-    return !isFenced(copy.eligibility.get(host)?.value, fences, allocation);
+    return !this.#isFenced(allocation);
+  }
+
+  #isFenced(allocation: Allocation): boolean {
+    const verdict = this.#deps.copy.eligibility.get(allocation.host)?.value;
+    return isFenced(verdict, this.#fencesOf(allocation) ?? [], allocation);
+  }
+
+  #fencesOf({ namespace, job, group }: Allocation): readonly string[] | undefined {
+    return this.#deps.copy.jobs.get(jobKeyOf(namespace, job))?.value.job.groups[group]?.fences;
   }
 
   async #writeStop({ value, modRevision }: Row<Allocation>): Promise<void> {

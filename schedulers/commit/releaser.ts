@@ -20,6 +20,7 @@ interface Waiting {
   readonly job: OwnedJob;
   readonly entry: Entry;
   readonly outcome: Outcome | null;
+  readonly isFenced: boolean;
 }
 
 /**
@@ -44,8 +45,9 @@ export class Releaser {
    * Nothing of the allocation is left on its host. While its gang is being committed the release waits and is decided again
    * afterwards, since other members may stand by then.
    * @param outcome null: nothing worth keeping
+   * @param isFenced not its host says that it ended, but somebody who answers for that
    */
-  release(job: OwnedJob, entry: Entry, outcome: Outcome | null): void {
+  release(job: OwnedJob, entry: Entry, outcome: Outcome | null, isFenced = false): void {
     if (entry.releasing || entry.revision === 0) return;
     const commit = job.commitOf(entry.allocation.group);
     if (commit !== null) {
@@ -54,7 +56,7 @@ export class Releaser {
       return;
     }
     entry.releasing = true;
-    this.#waiting.push({ job, entry, outcome });
+    this.#waiting.push({ job, entry, outcome, isFenced });
     this.#plans.schedule();
   }
 
@@ -76,10 +78,11 @@ export class Releaser {
         atomicity: 'incremental',
         places: [],
         evictions: [],
-        releases: current.map(({ entry, outcome: final }) => ({
+        releases: current.map(({ entry, outcome: final, isFenced }) => ({
           allocation: entry.allocation,
           revision: entry.revision,
           outcome: final,
+          ...(isFenced ? { isFenced } : {}),
         })),
       });
       for (const waiting of current) {

@@ -1,10 +1,12 @@
 import type { Group } from '../../src/core/cell/job.ts';
 import type { Volume, VolumeUse } from '../../src/core/cell/volume.ts';
 import { claimName } from '../../src/core/cell/volume.ts';
-import { volumePool } from '../../src/core/quota/volume-claims.ts';
+import { heldText, volumePool } from '../../src/core/quota/volume-claims.ts';
 import type { Fill } from '../../src/core/slots/job-view.ts';
 import type { PrivateCell } from '../state/cell.ts';
 import type { OwnedJob } from '../state/owned-job.ts';
+
+type NamedVolume = readonly [name: string, volume: Volume];
 
 /** Where the data of a claim is known to lie, or will by a placement under way. */
 interface Known {
@@ -12,9 +14,13 @@ interface Known {
   readonly id: string;
 }
 
+/** No host has this id: a fill that is bound to it waits. */
+const NOWHERE = '';
+
 /**
  * Where the data of slots lies: a slot goes there and nowhere else, until the data's host is lost and its group begins again
- * without it. The record of a claim says it, or an allocation of the same job that is not committed yet.
+ * without it. The record of a claim says it, or an allocation of the same job that is not committed yet. Data of a volume
+ * driver comes to any host that has the driver, and its slot waits while somebody else has it.
  */
 export class DataPlaces {
   readonly #cell: Pick<PrivateCell, 'state' | 'condition'>;
@@ -33,9 +39,13 @@ export class DataPlaces {
       const host = this.#hostOf(job, group, fill);
       return host === null ? fill : { ...fill, host, avoidHosts: [] };
     });
-    const isOpen = (fill: Fill): boolean => fill.host === undefined;
-    const shares = Object.values(group.volumes).some(({ access }) => access === 'shared');
-    if (!shares || bound.filter(isOpen).length < 2) return bound;
+    const begins = ([name, volume]: NamedVolume, { index }: Fill): boolean =>
+      volume.access === 'shared' &&
+      this.#known(job, claimName(job.name, group.name, { name, volume, index }), volume) === null;
+    const volumes = Object.entries(group.volumes);
+    const isOpen = (fill: Fill): boolean =>
+      fill.host === undefined && volumes.some((one) => begins(one, fill));
+    if (bound.filter(isOpen).length < 2) return bound;
     const first = bound.find(isOpen);
     return bound.filter((fill) => fill === first || !isOpen(fill));
   }
@@ -51,14 +61,31 @@ export class DataPlaces {
         access: volume.access,
         ...(volume.readOnly === true ? { readOnly: true as const } : {}),
         onLoss: volume.onLoss,
+        ...(volume.driver === undefined ? {} : this.#broughtBy(job, claim, volume)),
       };
     });
   }
 
-  /** Of the data that keeps a fill to its host, for people; null: none does. */
+  /** What its driver is told. */
+  #broughtBy(job: OwnedJob, claim: string, { driver, sizeMib, forceDetach }: Volume): Partial<VolumeUse> {
+    const { volume } = this.#cell.state.pools.get(volumePool(job.namespace, claim));
+    return {
+      ...(driver === undefined ? {} : { driver }),
+      ...(sizeMib === undefined ? {} : { sizeMib }),
+      ...(volume?.begun === true ? {} : { create: true }),
+      ...(forceDetach === true && volume?.fenced === true ? { force: true } : {}),
+    };
+  }
+
+  /** Of the data that keeps a fill to its host, or waiting, for people; null: none does. */
   reason(job: OwnedJob, group: Group, fill: Fill): string | null {
     for (const [name, volume] of Object.entries(group.volumes ?? {})) {
       const claim = claimName(job.name, group.name, { name, volume, index: fill.index });
+      if (volume.driver !== undefined) {
+        const held = this.#heldText(job, claim, volume);
+        if (held !== null) return held;
+        continue;
+      }
       const known = this.#known(job, claim, volume);
       if (known !== null) return `data of volume ${claim} lies on ${known.host}`;
     }
@@ -67,11 +94,24 @@ export class DataPlaces {
 
   /** Data on different hosts keeps to the first of them; the commit refuses the rest. */
   #hostOf(job: OwnedJob, group: Group, { index }: Fill): string | null {
+    let host: string | null = null;
     for (const [name, volume] of Object.entries(group.volumes ?? {})) {
-      const known = this.#known(job, claimName(job.name, group.name, { name, volume, index }), volume);
-      if (known !== null) return known.host;
+      const claim = claimName(job.name, group.name, { name, volume, index });
+      if (volume.driver === undefined) host ??= this.#known(job, claim, volume)?.host ?? null;
+      else if (this.#heldText(job, claim, volume) !== null) return NOWHERE;
     }
-    return null;
+    return host;
+  }
+
+  /** Why data of a driver cannot be had now, for people; null: it can. */
+  #heldText(job: OwnedJob, claim: string, { access }: Volume): string | null {
+    const { used, volume } = this.#cell.state.pools.get(volumePool(job.namespace, claim));
+    if (volume === undefined || used === 0 || access === 'shared') return null;
+    const isLost = this.#cell.condition(volume.host).state === 'lost';
+    const remedy = isLost
+      ? `: it is lost; if nothing runs there any more: moorage host remove ${volume.host} --reason TEXT`
+      : '';
+    return heldText(claim, volume) + remedy;
   }
 
   #known(job: OwnedJob, claim: string, { onLoss }: Volume): Known | null {

@@ -148,10 +148,10 @@ export class Decider {
       if (entry !== undefined && report !== null && !entry.marking)
         this.#parts.releaser.release(job, entry, outcomeOf(allocation, report, nowMs));
     }
-    for (const { allocation, report } of todo.givenUp) {
+    for (const { allocation, report, isFenced } of todo.givenUp) {
       const entry = job.entries.get(allocation.id);
-      if (entry !== undefined && !entry.marking)
-        this.#parts.releaser.release(job, entry, givenUpOutcome(allocation, report, nowMs));
+      if (entry === undefined || entry.marking) continue;
+      this.#parts.releaser.release(job, entry, givenUpOutcome(allocation, report, nowMs), isFenced);
     }
   }
 

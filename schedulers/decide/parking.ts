@@ -3,8 +3,10 @@ import { freeWithoutSurplus } from '../../src/core/fit/ledger.ts';
 import type { Ask } from '../../src/core/cell/ask.ts';
 import { askOf } from '../../src/core/cell/ask.ts';
 import { chooseGpus } from '../../src/core/fit/gpu-choice.ts';
+import type { Group } from '../../src/core/cell/job.ts';
 import type { Resources } from '../../src/core/cell/resources.ts';
 import { NO_RESOURCES, shortOf } from '../../src/core/cell/resources.ts';
+import { VOLUME_POOL } from '../../src/core/quota/volume-claims.ts';
 import type { Clock } from '../../src/ports/clock.ts';
 import type { OwnedJob } from '../state/owned-job.ts';
 
@@ -110,7 +112,8 @@ export class Parking {
         this.#cancel = this.#clock.after(WAKE_EVERY_MS, () => this.#wakeFitting());
         return;
       }
-      const couldFit = (ask: Ask): boolean => {
+      const couldFit = (ask: Ask, { volumes }: Group): boolean => {
+        if (volumes !== undefined && shared.has(VOLUME_POOL)) return true;
         for (const resource in ask.shared) if (shared.has(resource)) return true;
         return free !== null && shortOf(ask.resources, free) === null && this.#anyFits(ask);
       };
@@ -133,12 +136,12 @@ export class Parking {
     return false;
   }
 
-  #unpark(job: OwnedJob, couldFit: (ask: Ask) => boolean): boolean {
+  #unpark(job: OwnedJob, couldFit: (ask: Ask, group: Group) => boolean): boolean {
     let any = false;
     for (const [name, state] of job.groups) {
       if (!state.parked) continue;
       const group = job.record.job.groups[name];
-      if (group !== undefined && !couldFit(askOf(group))) continue;
+      if (group !== undefined && !couldFit(askOf(group), group)) continue;
       state.parked = false;
       any = true;
     }

@@ -118,12 +118,23 @@ export class HostClient {
     return undecided(problemOf(reply.answer).detail);
   }
 
-  /** Deletes the data of a volume for good. @returns null: done; or why not, for people */
+  /** Deletes the data of a volume for good, by its driver if it has one. @returns null: done; or why not, for people */
   async deleteVolume(
     address: string,
-    { namespace, claim, id }: { readonly namespace: string; readonly claim: string; readonly id: string },
+    {
+      namespace,
+      claim,
+      id,
+      driver,
+    }: {
+      readonly namespace: string;
+      readonly claim: string;
+      readonly id: string;
+      readonly driver?: string;
+    },
   ): Promise<string | null> {
-    const url = `${address}/v1/volumes/${namespace}/${claim}/${id}`;
+    const by = driver === undefined ? '' : `?driver=${driver}`;
+    const url = `${address}/v1/volumes/${namespace}/${claim}/${id}${by}`;
     const reply = await this.#order({ method: 'DELETE', url });
     if (reply.kind === 'unknown') return reply.detail;
     return isSuccess(reply.answer) ? null : problemOf(reply.answer).detail;

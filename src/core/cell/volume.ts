@@ -1,6 +1,7 @@
 /**
- * Folders of hosts that outlive the allocations that use them. A group declares them by name, its tasks mount them. Each is
- * claimed under a name of its namespace; the claim's record says on which host the data lies.
+ * Folders that outlive the allocations that use them. A group declares them by name, its tasks mount them. Each is claimed
+ * under a name of its namespace. Of scope `local`, the claim's record says on which host the data lies; of scope `global` a
+ * volume driver brings it to whichever host its holder is on (`docs/volume-drivers.md`).
  */
 
 /** `exclusive`: one allocation at a time. `shared`: any number, on the one host. */
@@ -23,6 +24,26 @@ export interface Volume {
   readonly access: VolumeAccess;
   readonly readOnly?: true;
   readonly onLoss: VolumeOnLoss;
+  /** Of scope `global`: the driver that brings it to hosts. Absent: it lies on one host. */
+  readonly driver?: string;
+  /** For a driver that makes volumes of a size. */
+  readonly sizeMib?: number;
+  /** Its driver may take it from a host of which somebody answers for it that nothing runs there any more. */
+  readonly forceDetach?: true;
+}
+
+/** Has the group data that lies on one host? */
+export function liesOnHost({
+  volumes = {},
+}: {
+  readonly volumes?: Readonly<Record<string, Volume>>;
+}): boolean {
+  return Object.values(volumes).some(({ driver }) => driver === undefined);
+}
+
+/** Has the allocation data that a driver brought to its host? */
+export function hasBrought({ volumes = [] }: { readonly volumes?: readonly VolumeUse[] }): boolean {
+  return volumes.some(({ driver }) => driver !== undefined);
 }
 
 /** Of a task, under the volume's name. */
@@ -43,10 +64,17 @@ export interface VolumeUse {
   readonly access: VolumeAccess;
   readonly readOnly?: true;
   readonly onLoss: VolumeOnLoss;
+  readonly driver?: string;
+  readonly sizeMib?: number;
+  /** No holder has begun it yet: its driver is to make it, if it is not there. */
+  readonly create?: true;
+  /** Its driver is to take it from the host that had it before, if that has it still. */
+  readonly force?: true;
 }
 
 /** Where the data of a claim lies, in its record. */
 export interface VolumeBinding {
+  /** Of scope `global`: the host of its last holder. */
   readonly host: string;
   readonly id: string;
   readonly source?: string;
@@ -59,6 +87,15 @@ export interface VolumeBinding {
   readonly left?: readonly LeftData[];
   /** Its user deletes it: nothing is placed with it any more. */
   readonly deleting?: true;
+  /** Absent: scope `local`. */
+  readonly driver?: string;
+  /** Of scope `global`: a holder may have written to it, so that it must be there. */
+  readonly begun?: true;
+  /**
+   * Its last holder did not detach it, and an operator's word or a fence says that nothing runs on `host` any more: only then
+   * may it be taken from there.
+   */
+  readonly fenced?: true;
 }
 
 export interface LeftData {
@@ -89,6 +126,11 @@ export const KEEPS_VOLUMES = 'volumes';
 /** Attribute of a volume that hosts announce: `rw` or `ro`. */
 export function volumeAttribute(source: string): string {
   return `volume.${source}`;
+}
+
+/** Attribute of hosts that have this volume driver. */
+export function volumeDriverAttribute(driver: string): string {
+  return `volume-driver.${driver}`;
 }
 
 /** Scalar of an announced volume, of which its host has `VOLUME_WHOLE`; who has it exclusively takes all of it. */

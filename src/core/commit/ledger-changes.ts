@@ -1,5 +1,7 @@
-import type { Allocation } from '../cell/allocation.ts';
+import type { Allocation, Outcome } from '../cell/allocation.ts';
 import type { VolumeUse } from '../cell/volume.ts';
+import type { HolderEnd } from '../quota/volume-claims.ts';
+import { GIVEN_UP } from '../slots/given-up.ts';
 import type { Claim } from '../cell/claim.ts';
 import { evictedBy, retainedBy } from './pending-preemption.ts';
 import type { Ledger } from '../fit/ledger.ts';
@@ -51,9 +53,31 @@ function holdsPorts(ledger: Ledger, claim: Claim): boolean {
   return true;
 }
 
-/** Did the allocation that is released run, as far as anybody can know? Data begins with its first holder alone. */
-export function mayHaveBegun({ allocation, outcome }: Release, use: VolumeUse): boolean {
-  if (use.id !== allocation.id) return true;
+/** How the allocation that is released leaves a volume that it had. Data begins with its first holder alone. */
+export function holderEndOf(release: Release, use: VolumeUse): HolderEnd {
+  const { allocation, outcome, isFenced } = release;
+  if (use.driver === undefined) {
+    const began = use.id !== allocation.id || mayHaveBegun(release);
+    return began ? 'ended' : 'never-ran';
+  }
+  if (isFenced === true) return 'fenced';
+  if (outcome === null) return allocation.desired === 'remove' ? 'ended' : 'never-ran';
+  if (outcome.reason === GIVEN_UP) return 'given-up';
+  return isUnstarted(outcome) ? 'never-ran' : 'ended';
+}
+
+/** Did it run, as far as anybody can know? */
+function mayHaveBegun({ allocation, outcome }: Release): boolean {
   if (outcome === null) return allocation.desired === 'remove';
   return outcome.startedAtMs !== undefined || outcome.state === 'lost' || outcome.exit?.lost !== undefined;
 }
+
+/** No task of it got as far as a process: what they asked of their host could not be made ready, or a stop came first. */
+function isUnstarted({ startedAtMs, state, exit = {} }: Outcome): boolean {
+  if (startedAtMs !== undefined || state === 'lost' || exit.code !== undefined || exit.signal !== undefined)
+    return false;
+  return exit.lost === undefined || NOT_BEGUN.has(exit.lost);
+}
+
+/** Ends of attempts that were refused or fenced before any process was there. */
+const NOT_BEGUN: ReadonlySet<string> = new Set(['not-run', 'never-started']);

@@ -50,6 +50,8 @@ export interface Release {
    * have this field, even if empty, land together or not at all.
    */
   readonly reverts?: readonly Revert[];
+  /** Its host has not said that it ended, but an operator's word or a fence does. */
+  readonly isFenced?: true;
 }
 
 export interface Revert {

@@ -13,7 +13,7 @@ import type { Ledger } from '../fit/ledger.ts';
 import { fitShortfall } from '../fit/fit.ts';
 import { withClaim } from '../fit/ledger.ts';
 import type { KnownLedger } from './ledger-book.ts';
-import { afterEviction, afterRelease, afterRevert, mayHaveBegun } from './ledger-changes.ts';
+import { afterEviction, afterRelease, afterRevert, holderEndOf } from './ledger-changes.ts';
 import type { ConflictReason } from './plan.ts';
 import type { VolumeBinding, VolumeUse } from '../cell/volume.ts';
 import type { KnownPool, PoolBook } from '../quota/pool-book.ts';
@@ -277,7 +277,7 @@ export class TransactionDraft {
           if (use !== undefined) {
             const { after: used, volume } = draft;
             const state = { used, ...(volume === undefined ? null : { volume }) };
-            const rest = withoutHolder(state, use, mayHaveBegun(release, use));
+            const rest = withoutHolder(state, use, holderEndOf(release, use));
             if (rest === null) return this.#pools.has(pool) ? 'waits' : missing(allocation);
             const { pool: name, before } = draft;
             const of = rest.volume === undefined ? null : { volume: rest.volume };

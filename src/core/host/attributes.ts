@@ -121,6 +121,7 @@ const FOUND_AREAS = [
   'allow',
   'volume',
   'volumes',
+  'volume-driver',
   'secrets',
   'memory',
 ];

@@ -52,6 +52,12 @@ export interface LiveAllocation {
   readonly isUnverified?: boolean;
 }
 
+/** One whose claim is released without the word of its host. */
+export interface GivenUp extends LiveAllocation {
+  /** Somebody else answers for it that it runs no more. */
+  readonly isFenced?: boolean;
+}
+
 export interface HostCondition {
   readonly state: EligibilityState;
   readonly drainDeadlineMs: number | null;
@@ -104,7 +110,7 @@ export interface Evaluation {
   /** Their hosts have released them. */
   readonly releases: readonly LiveAllocation[];
   /** Their hosts are lost and given up: they are released without the hosts' word. */
-  readonly givenUp: readonly LiveAllocation[];
+  readonly givenUp: readonly GivenUp[];
   /** Waited longer than the group allows; each gets an outcome. */
   readonly unplaceable: readonly Fill[];
   /** Of groups of which an update is under way. */

@@ -27,6 +27,15 @@ export function awaitsFence(view: JobView, allocation: Allocation): boolean {
   return fencesOf(view, allocation) !== null && surelyOverInMs(view, allocation) !== 0;
 }
 
+/**
+ * Does somebody answer for it that the allocation runs no more on its host, which is lost? A fence of its group, or who removed the
+ * host; time alone does not, unless the group says that its host fences itself.
+ */
+export function isAnsweredFor(view: JobView, allocation: Allocation): boolean {
+  if (view.hostCondition(allocation.host).isRemoved === true) return true;
+  return fencesOf(view, allocation) !== null && surelyOverInMs(view, allocation) === 0;
+}
+
 /** As its job says now: whoever takes the word back need not wait. */
 function fencesOf(view: JobView, allocation: Allocation): readonly string[] | null {
   const group = view.record.job.groups[allocation.group] ?? groupAt(view, allocation);

@@ -1,4 +1,5 @@
 import type { Group } from '../cell/job.ts';
+import { liesOnHost } from '../cell/volume.ts';
 import { attributeOf, meets } from '../host/attributes.ts';
 import type { Host } from '../host/host.ts';
 import type { JobView, LiveAllocation } from './job-view.ts';
@@ -37,8 +38,8 @@ export function misplacedOf(view: JobView, group: Group): ReadonlySet<string> {
 }
 
 /** Its policy says that no change of a host moves it, or its data lies there. */
-function staysByItself({ reschedule, volumes = {} }: Group): boolean {
-  return reschedule.onDrain === false || Object.keys(volumes).length > 0;
+function staysByItself(group: Group): boolean {
+  return group.reschedule.onDrain === false || liesOnHost(group);
 }
 
 function valuesOf(host: Host, { distinct }: Group): readonly string[] {

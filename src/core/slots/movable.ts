@@ -1,4 +1,5 @@
 import type { Group, Job } from '../cell/job.ts';
+import { liesOnHost } from '../cell/volume.ts';
 import { updatePolicyOf } from './update-policy.ts';
 
 /** Why no request moves allocations of the group to other hosts, for people; null: one may. */
@@ -6,7 +7,7 @@ export function whyFixed({ type }: Pick<Job, 'type'>, group: Group): string | nu
   if (type === 'system') return 'a system job has one allocation on every matching host';
   if (type === 'batch') return 'a batch task would begin again from its start';
   if (group.gang) return 'its gang would begin again as a whole';
-  if (Object.keys(group.volumes ?? {}).length > 0) return 'its data lies on its host';
+  if (liesOnHost(group)) return 'its data lies on its host';
   const { onRequest, onDrain } = group.reschedule;
   if (onRequest === false) return 'reschedule.onRequest is false';
   if (onRequest === undefined && onDrain === false)

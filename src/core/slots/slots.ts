@@ -21,12 +21,21 @@
  * - `outcomes.ts`: the final record of an allocation, and which records may go
  */
 import { isWatched } from './rollout.ts';
-import type { JobView, Evaluation, EvaluationDraft, LiveAllocation, Rollout } from './job-view.ts';
+import { hasBrought } from '../cell/volume.ts';
+import type {
+  JobView,
+  Evaluation,
+  EvaluationDraft,
+  GivenUp,
+  HostCondition,
+  LiveAllocation,
+  Rollout,
+} from './job-view.ts';
 import { CAUSES, earlier } from './job-view.ts';
 import { evaluateCounted } from './counted-slots.ts';
 import { evaluateSystem } from './system-slots.ts';
 import { isGivenUp } from './given-up.ts';
-import { awaitsFence } from './lost-hosts.ts';
+import { awaitsFence, isAnsweredFor } from './lost-hosts.ts';
 import { isTerminal } from '../host/states.ts';
 
 export function evaluate(view: JobView): Evaluation {
@@ -83,16 +92,28 @@ function giveUp(
   view: JobView,
   releases: readonly LiveAllocation[],
   draft: EvaluationDraft,
-): readonly LiveAllocation[] {
-  const givenUp: LiveAllocation[] = [];
+): Evaluation['givenUp'] {
+  const givenUp: GivenUp[] = [];
   for (const live of view.live) {
     const host = view.hostCondition(live.allocation.host);
     if (host.state !== 'lost' || releases.includes(live) || awaitsFence(view, live.allocation)) continue;
+    if (hasBrought(live.allocation)) {
+      // Another host may have its data then: time is no proof for that.
+      if (isOver(live, host) && isAnsweredFor(view, live.allocation))
+        givenUp.push({ ...live, isFenced: true });
+      continue;
+    }
     if (isGivenUp(live, host, view.nowMs)) givenUp.push(live);
     else if (live.allocation.desired !== 'run')
       draft.nextAtMs = earlier(draft.nextAtMs, host.givenUpAtMs ?? null);
   }
   return givenUp;
+}
+
+/** What an open intent holds goes with the intent. */
+function isOver({ allocation: { desired, intent, yields } }: LiveAllocation, host: HostCondition): boolean {
+  const ends = desired !== 'run' || host.isRemoved === true;
+  return ends && intent === undefined && yields === undefined;
 }
 
 function finishedAs(view: JobView, draft: EvaluationDraft): Evaluation['finished'] {

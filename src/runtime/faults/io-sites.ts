@@ -104,10 +104,6 @@ host-agent/drivers/task-secrets.ts disk.list*2 agent:secrets
 host-agent/drivers/task-secrets.ts disk.makeFolder agent:secrets
 host-agent/drivers/task-secrets.ts disk.publish agent:secrets
 host-agent/drivers/task-secrets.ts disk.remove*2 agent:secrets
-host-agent/drivers/task-volumes.ts commands.run agent:program
-host-agent/drivers/task-volumes.ts disk.list*2 agent:volumes
-host-agent/drivers/task-volumes.ts disk.makeFolder agent:volumes
-host-agent/drivers/task-volumes.ts disk.remove agent:volumes
 host-agent/drivers/toolbox.ts commands.run agent:program
 host-agent/drivers/user-namespaces.ts commands.run agent:program
 host-agent/drivers/user-namespaces.ts disk.list agent:allocation
@@ -232,6 +228,14 @@ host-agent/tasks/tasks.ts processes.killTree agent:attempt
 host-agent/tasks/tasks.ts processes.open agent:attempt
 host-agent/tasks/tasks.ts processes.signal agent:attempt
 host-agent/tasks/tasks.ts processes.startShim agent:attempt
+host-agent/volumes/attachments.ts disk.list*2 agent:attachments
+host-agent/volumes/attachments.ts disk.publish agent:attachments
+host-agent/volumes/attachments.ts disk.remove agent:attachments
+host-agent/volumes/volume-driver.ts commands.run*2 agent:program
+host-agent/volumes/volumes.ts commands.run agent:program
+host-agent/volumes/volumes.ts disk.list*2 agent:volumes
+host-agent/volumes/volumes.ts disk.makeFolder agent:volumes
+host-agent/volumes/volumes.ts disk.remove agent:volumes
 monitor/api/health-routes.ts store.read monitor:meta
 monitor/api/min-revision.ts store.read monitor:meta
 monitor/api/requests.ts store.read monitor:jobs

@@ -6,7 +6,8 @@
  *   periodically (`every`)
  * - `backoff.ts`: delays between retries; `outage.ts`: what the log says of them
  * - `retry.ts`: repeats a call of the store until it is answered
- * - `semaphore.ts`: so much at once, the rest in order; `periodic-task.ts`: again and again, one run at a time
+ * - `semaphore.ts`: so much at once, the rest in order; `keyed-mutex.ts`: one at a time for each key
+ * - `periodic-task.ts`: again and again, one run at a time
  * - `waker.ts`: a loop sleeps until it is woken
  * - `abandon.ts`: ends a role from below
  */

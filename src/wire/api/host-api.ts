@@ -11,7 +11,7 @@ import type { AllocationReport } from '../../core/host/report.ts';
  *   DELETE /v1/allocations/:id?commandId= –             → 204 (also when it is not there) | 409 not yet released
  *   GET    /v1/allocations                –             → HostListing
  *   GET    /v1/allocations/:id            –             → AllocationReport | 404
- *   DELETE /v1/volumes/:namespace/:claim/:data  –       → 204 | 409 `volume-in-use`: the data of a volume, for good
+ *   DELETE /v1/volumes/:namespace/:claim/:data?driver  – → 204 | 409 `volume-in-use`, `not-deleted`: the data of a volume, for good
  *   GET    /v1/reports?incarnation&seq    –             → NDJSON of HostReport; starts with `full` unless it can resume
  *   GET    /v1/allocations/:id/logs?task&stream&offset&follow
  *                                         –             → bytes from `offset`; header `x-offset` gives the true first one

@@ -62,6 +62,10 @@ export const claim = {
           access: z.enum(VOLUME_ACCESS),
           readOnly: z.exactOptional(z.literal(true)),
           onLoss: z.enum(VOLUME_ON_LOSS),
+          driver: z.exactOptional(id),
+          sizeMib: z.exactOptional(amount),
+          create: z.exactOptional(z.literal(true)),
+          force: z.exactOptional(z.literal(true)),
         }),
       )
       .min(1)

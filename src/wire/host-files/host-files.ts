@@ -134,6 +134,11 @@ export type JournalEntry = Shape<typeof journalEntry>;
 const signal = z.object({ sequence: whole, commandId: line, signal: line });
 export type SignalEntry = Shape<typeof signal>;
 
+/** Data that a volume driver brought here, or was about to. */
+const attachment = z.object({ namespace: id, claim: line, driver: line });
+export type AttachmentRecord = Shape<typeof attachment>;
+
+export const attachmentFile = schemaCodec('attachment', attachment);
 export const signalLine = schemaCodec('signal', signal);
 export const identityFile = schemaCodec('identity', identity);
 export const incarnationFile = schemaCodec('incarnation', incarnation);

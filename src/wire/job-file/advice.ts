@@ -2,7 +2,7 @@ import type { JobType } from '../../core/cell/job.ts';
 import { DEFAULT_TYPE } from './defaults.ts';
 import type { GroupFile, LongFile, TaskFile } from './job-schema.ts';
 import { rangeOf } from './job-schema.ts';
-import type { RuleFault } from './rules.ts';
+import type { RuleFault } from './problems.ts';
 
 /** Names of variables whose values are no business of who may read the job. */
 const SECRET_NAMES = /(PASSWORD|PASSWD|SECRET|TOKEN|API_?KEY|PRIVATE_?KEY|CREDENTIALS)$/i;

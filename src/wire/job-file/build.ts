@@ -17,7 +17,7 @@ import type { GpuRequest, Resources } from '../../core/cell/resources.ts';
 import { GPU_MILLI_PER_DEVICE, NO_SCALARS } from '../../core/cell/resources.ts';
 import type { Allowance } from '../../core/host/allowances.ts';
 import type { Mount } from '../../core/cell/volume.ts';
-import { KEEPS_VOLUMES, volumeAttribute } from '../../core/cell/volume.ts';
+import { KEEPS_VOLUMES, volumeAttribute, volumeDriverAttribute } from '../../core/cell/volume.ts';
 import { KEEPS_SECRETS } from '../../core/host/attributes.ts';
 import { allowanceAttribute, ALLOWED_UNTOLD, neededBy } from '../../core/host/allowances.ts';
 import {
@@ -167,12 +167,15 @@ function buildDisconnect({
 function buildVolumes({ volumes = {} }: GroupFile): Pick<Group, 'volumes'> {
   if (Object.keys(volumes).length === 0) return {};
   return {
-    volumes: mapValues(volumes, ({ claim, source, access, readOnly, onLoss }) => ({
+    volumes: mapValues(volumes, ({ claim, source, access, readOnly, onLoss, driver, size, forceDetach }) => ({
       ...(claim === undefined ? {} : { claim }),
       ...(source === undefined ? {} : { source }),
       access: access ?? 'exclusive',
       ...(readOnly === true ? { readOnly } : {}),
       onLoss: onLoss ?? 'keep',
+      ...(driver === undefined ? {} : { driver }),
+      ...(size === undefined ? {} : { sizeMib: size }),
+      ...(forceDetach === true ? { forceDetach } : {}),
     })),
   };
 }
@@ -195,7 +198,8 @@ function hostConstraints(file: GroupFile, namespace: string): Expression[] {
 /** A folder of its own takes a host that keeps such; an announced volume one that announces it, for writing if need be. */
 function volumeConstraints({ volumes = {} }: GroupFile): Expression[] {
   if (Object.keys(volumes).length === 0) return [];
-  const announced = Object.values(volumes).flatMap(({ source, readOnly }) => {
+  const announced = Object.values(volumes).flatMap(({ source, readOnly, driver }) => {
+    if (driver !== undefined) return [existsConstraint(volumeDriverAttribute(driver))];
     if (source === undefined) return [];
     const attribute = volumeAttribute(source);
     if (readOnly === true) return [existsConstraint(attribute)];

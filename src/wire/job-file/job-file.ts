@@ -4,7 +4,7 @@
  * 1. `read-text.ts`: the text's size, then `yaml-source.ts` makes the value and keeps the place of each part;
  * 2. `job-schema.ts`, and `task-schema.ts` for tasks, is the shape; `expression.ts` reads constraints. What the shape refuses
  *    becomes sentences in `problems.ts`, with `unknown-keys.ts` for keys that have no place;
- * 3. `rules.ts` checks what no single field can show;
+ * 3. `rules.ts` checks what no single field can show, `volume-rules.ts` of volumes;
  * 4. `build.ts` fills in the defaults (`defaults.ts`) and makes the canonical job.
  *
  * `advice.ts` says what a valid job leaves to chance. `print.ts` turns a job back into a file, `format.ts` brings a written file into one form. `json-schema.ts` gives the shape to editors. `listed-job.ts` is a job of a long
@@ -21,7 +21,7 @@ import type { Checked } from './read-text.ts';
 import { readShape, readText } from './read-text.ts';
 import { jobToFile } from './print.ts';
 import { unknownKey } from './unknown-keys.ts';
-import type { RuleFault } from './rules.ts';
+import type { RuleFault } from './problems.ts';
 import { checkRules } from './rules.ts';
 import type { LongFile } from './job-schema.ts';
 import { jobFields, longForm, shortForm } from './job-schema.ts';

@@ -8,9 +8,10 @@ import {
 } from '../../core/cell/job.ts';
 import { FENCES_MAX } from '../../core/host/fences.ts';
 import { VOLUME_ACCESS, VOLUME_ON_LOSS } from '../../core/cell/volume.ts';
+import { readDisk } from '../values/units.ts';
 import * as bounds from '../values/bounds.ts';
 import { readAttribute, readExpression } from './expression.ts';
-import { duration, mapOf, name, optional, refuse, text, whole, written } from '../values/values.ts';
+import { amount, duration, mapOf, name, optional, refuse, text, whole, written } from '../values/values.ts';
 import { taskFields } from './task-schema.ts';
 
 /** The job file's shape: what a person may write, with every field's meaning, and each unit turned into whole numbers. */
@@ -230,7 +231,17 @@ export const groupFields = {
         source: optional(name, 'A volume that hosts announce. Default: a folder of its own.', 'ssd'),
         scope: optional(
           z.enum(['local', 'global']),
-          'local: the data lies on one host, and the job stays there. Default local.',
+          'local: the data lies on one host, and the job stays there. global: a driver brings it to the host of the job. Default local.',
+        ),
+        driver: optional(name, 'Of scope global: the volume driver that brings it to hosts.', 'nfs'),
+        size: optional(
+          amount(readDisk, 'a size such as "1Gi"'),
+          'Of scope global: for a driver that makes volumes of a size.',
+          '10Gi',
+        ),
+        forceDetach: optional(
+          z.boolean(),
+          'Of scope global: its driver may take it from a lost host that was fenced or removed. Default false.',
         ),
         access: optional(
           z.enum(VOLUME_ACCESS),

@@ -1,5 +1,6 @@
 import { DEFAULT_NAMESPACE } from '../../core/cell/ids.ts';
 import type { Check, CheckProbe, Group, Job, Task, TaskLimits } from '../../core/cell/job.ts';
+import type { Volume } from '../../core/cell/volume.ts';
 import { GPU_MILLI_PER_DEVICE } from '../../core/cell/resources.ts';
 import { formatAttribute } from './expression.ts';
 import { formatCpu, formatDuration, formatMib, formatShare } from '../values/units.ts';
@@ -69,8 +70,16 @@ function groupToFile(group: Group, system: boolean): Record<string, unknown> {
     ...unlessEmpty('disconnect', disconnectToFile(group)),
     ...(group.shutdownDelayMs === undefined ? {} : { shutdownDelay: formatDuration(group.shutdownDelayMs) }),
     ...unlessEmpty('update', updateToFile(group)),
-    ...unlessEmpty('volumes', group.volumes ?? {}),
+    ...unlessEmpty('volumes', mapValues(group.volumes ?? {}, volumeToFile)),
     ...(group.waitMaxMs === null ? {} : { waitMax: formatDuration(group.waitMaxMs) }),
+  };
+}
+
+function volumeToFile({ driver, sizeMib, ...volume }: Volume): Record<string, unknown> {
+  return {
+    ...volume,
+    ...(driver === undefined ? {} : { scope: 'global', driver }),
+    ...(sizeMib === undefined ? {} : { size: formatMib(sizeMib) }),
   };
 }
 

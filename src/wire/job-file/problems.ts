@@ -12,6 +12,12 @@ export interface JobProblem {
   readonly column?: number;
 }
 
+/** A fault and its place, as keys from the root of the file. */
+export interface RuleFault {
+  readonly path: readonly (string | number)[];
+  readonly text: string;
+}
+
 /** `bad.yaml:5:12: error: groups.web.count: must be 1 or more` */
 export function formatProblem(problem: JobProblem): string {
   return graded(problem, 'error');

@@ -8,14 +8,10 @@ import { NAME_CHARS_MAX, nameText, readName } from '../../core/names/names.ts';
 import { DEFAULT_RESOURCES, DEFAULT_TYPE } from './defaults.ts';
 import type { GroupFile, LongFile, TaskFile } from './job-schema.ts';
 import { rangeOf } from './job-schema.ts';
+import type { RuleFault } from './problems.ts';
+import { checkVolumes } from './volume-rules.ts';
 import { GANG_COUNT_MAX } from '../values/bounds.ts';
 import { formatCpu, formatMib } from '../values/units.ts';
-
-/** A fault and its place, as keys from the root of the file. */
-export interface RuleFault {
-  readonly path: readonly (string | number)[];
-  readonly text: string;
-}
 
 /** Rules between fields. */
 export function checkRules(file: LongFile): RuleFault[] {
@@ -326,74 +322,6 @@ function checkEndpoints(at: readonly string[], { tasks }: GroupFile, namespace: 
       if (one.file !== undefined) files.set(one.file, 'another name');
     }
   }
-  return faults;
-}
-
-/** Data stays where it is; whatever would move its job without it, or start it beside it, contradicts. */
-function checkVolumes(at: readonly string[], group: GroupFile, type: JobType): RuleFault[] {
-  const { volumes = {}, tasks, reschedule, update } = group;
-  const count = rangeOf(group).max;
-  const faults: RuleFault[] = [];
-  const fault = (path: readonly string[], text: string): void =>
-    void faults.push({ path: [...at, ...path], text });
-  for (const [name, volume] of Object.entries(volumes)) {
-    const path = ['volumes', name];
-    const { access = 'exclusive', claim, scope = 'local', onLoss = 'keep' } = volume;
-    if (scope === 'global')
-      fault([...path, 'scope'], 'volumes that several hosts reach are not supported yet; remove this field');
-    if (claim !== undefined && access === 'exclusive' && count > 1)
-      fault(
-        [...path, 'claim'],
-        `only one of ${String(count)} could have it: write access: shared, or no claim`,
-      );
-    if (type === 'system')
-      fault(path, 'a system job has one allocation on every matching host, and no data of its own there');
-    if (access === 'exclusive' && (update?.strategy === 'start-first' || (update?.canary ?? 0) > 0))
-      fault(
-        path,
-        'a new version that starts beside the old one would have no data: update stop-first, without canary',
-      );
-    if (access === 'shared' && group.gang === true)
-      fault(path, 'members of a gang have no common data; remove gang, or this field');
-    if (reschedule?.onRequest === true)
-      fault(
-        ['reschedule', 'onRequest'],
-        `its volume ${name} stays on its host, and the job with it: remove this field`,
-      );
-    if (reschedule?.onDrain === true)
-      fault(
-        ['reschedule', 'onDrain'],
-        `its volume ${name} stays on the host that is drained, and the job with it: remove this field`,
-      );
-    if (onLoss === 'keep' && reschedule?.onHostLost === true)
-      fault(
-        ['reschedule', 'onHostLost'],
-        `its volume ${name} stays on the lost host: write onLoss: recreate for the volume, to begin again without the data, or onHostLost: false`,
-      );
-    if (onLoss === 'recreate' && reschedule?.onHostLost !== true)
-      fault(
-        [...path, 'onLoss'],
-        'nothing is begun again unless it is replaced: write reschedule: { onHostLost: true } too',
-      );
-    if (Object.values(tasks).every(({ mounts = {} }) => !Object.hasOwn(mounts, name)))
-      fault(path, `no task mounts it: write mounts: { ${name}: {} }`);
-  }
-  for (const [task, { mounts = {}, driver = 'exec' }] of Object.entries(tasks))
-    for (const [name, { path, readOnly }] of Object.entries(mounts)) {
-      const place = ['tasks', task, 'mounts', name];
-      if (!Object.hasOwn(volumes, name))
-        fault(
-          place,
-          `the group has no volume "${name}"; its volumes: ${Object.keys(volumes).join(', ') || 'none'}`,
-        );
-      if (driver === 'exec' && path !== undefined)
-        fault(
-          [...place, 'path'],
-          'a plain process sees the files of its host, and finds the volume at $MOORAGE_VOLUME_<NAME>; remove this field',
-        );
-      if (driver === 'exec' && (readOnly ?? volumes[name]?.readOnly) === true)
-        fault(place, 'a plain process cannot be kept from writing: write driver: sandbox or oci');
-    }
   return faults;
 }
 

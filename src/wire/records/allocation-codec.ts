@@ -199,6 +199,12 @@ function readVolumes(value: unknown): readonly VolumeUse[] {
       access: asOneOf(KIND, `${place}.access`, fields['access'], VOLUME_ACCESS),
       ...(fields['readOnly'] === true ? { readOnly: true as const } : null),
       onLoss: asOneOf(KIND, `${place}.onLoss`, fields['onLoss'], VOLUME_ON_LOSS),
+      ...(fields['driver'] === undefined ? null : { driver: text('driver') }),
+      ...(fields['sizeMib'] === undefined
+        ? null
+        : { sizeMib: asCount(KIND, `${place}.sizeMib`, fields['sizeMib']) }),
+      ...(fields['create'] === true ? { create: true as const } : null),
+      ...(fields['force'] === true ? { force: true as const } : null),
     };
   });
 }

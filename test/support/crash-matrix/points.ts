@@ -38,6 +38,10 @@ const ELSEWHERE: readonly (readonly [RegExp, string])[] = [
     'no task here has a user namespace: user-namespaces.test.ts kills the agent of some',
   ],
   [/^agent\/disk\.[a-zA-Z]+\/volumes/, 'no task here has a volume: volumes.test.ts'],
+  [
+    /^agent\/disk\.[a-zA-Z]+\/attachments/,
+    'no task here has a volume of a driver: volume-drivers.test.ts kills such an agent',
+  ],
   [/^agent\/server\.(route|chunk)\/delete\.volumes/, 'no volume is deleted here: volumes.test.ts'],
   [/^agent\/link\.renew/, 'no task here has a disconnect deadline'],
   [/^agent\/http\./, 'nobody here asks for a name: name-follower.test.ts, dns.test.ts'],

@@ -102,7 +102,7 @@ export const volumeListAnswer: z.ZodType<VolumeListAnswer> = z.object({
       ...{ namespace: text, claim: text, host: text, isThere: z.boolean(), source: maybe(text) },
       ...{ access: z.enum(VOLUME_ACCESS), onLoss: z.enum(VOLUME_ON_LOSS), job: text, createdAtMs: whole },
       ...{ holders: texts, left: z.array(z.object({ host: text, id: text, used: whole })) },
-      isDeleting: z.boolean(),
+      ...{ isDeleting: z.boolean(), driver: maybe(text), fenced: maybe(z.literal(true)) },
     }),
   ),
 });

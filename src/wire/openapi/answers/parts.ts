@@ -44,6 +44,7 @@ const claim = {
       z.object({
         ...{ name: text, claim: text, id: text, source: maybe(text), readOnly: maybe(yes) },
         ...{ access: z.enum(VOLUME_ACCESS), onLoss: z.enum(VOLUME_ON_LOSS) },
+        ...{ driver: maybe(text), sizeMib: maybe(whole), create: maybe(yes), force: maybe(yes) },
       }),
     ),
   ),

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { VolumeUse } from '../../../../src/core/cell/volume.ts';
 import { claimName, isClaimName } from '../../../../src/core/cell/volume.ts';
-import { mayHaveBegun } from '../../../../src/core/commit/ledger-changes.ts';
+import { holderEndOf } from '../../../../src/core/commit/ledger-changes.ts';
 import type { ClaimState } from '../../../../src/core/quota/volume-claims.ts';
 import {
   claimOfPool,
@@ -81,15 +81,15 @@ describe('claims on volumes', () => {
 
   it('a claim whose first holder never ran binds nobody', () => {
     const first = mustHold(FREE, 'h1', use('a'));
-    expect(withoutHolder(first, use('a'), false)).toEqual({ used: 0 });
+    expect(withoutHolder(first, use('a'), 'never-ran')).toEqual({ used: 0 });
     const allocation = testAllocation('a', 'h1');
     const { startedAtMs: _never, exit: _none, ...outcome } = outcomeOf(allocation);
     const release = { allocation, revision: 1, outcome: { ...outcome, state: 'failed' } };
-    expect(mayHaveBegun(release, use('a'))).toBe(false);
-    expect(mayHaveBegun({ ...release, outcome: null }, use('a'))).toBe(false);
-    expect(mayHaveBegun({ ...release, outcome: { ...outcome, state: 'lost' } }, use('a'))).toBe(true);
-    expect(mayHaveBegun({ ...release, outcome: { ...outcome, startedAtMs: 1 } }, use('a'))).toBe(true);
-    expect(mayHaveBegun(release, use('earlier'))).toBe(true);
+    expect(holderEndOf(release, use('a'))).toBe('never-ran');
+    expect(holderEndOf({ ...release, outcome: null }, use('a'))).toBe('never-ran');
+    expect(holderEndOf({ ...release, outcome: { ...outcome, state: 'lost' } }, use('a'))).toBe('ended');
+    expect(holderEndOf({ ...release, outcome: { ...outcome, startedAtMs: 1 } }, use('a'))).toBe('ended');
+    expect(holderEndOf(release, use('earlier'))).toBe('ended');
   });
 
   it('I1 S0.24 whatever holds and releases, an exclusive volume has at most one holder of its data, and is counted right', () => {

@@ -51,7 +51,9 @@ describe('volumes of a job file', () => {
     expect(faultOf({ data: {} }, { type: 'system' })).toMatch(/a system job has one allocation on every/);
     expect(faultOf({ data: { claim: 'pg' } }, { count: 2 })).toMatch(/only one of 2 could have it/);
     expect(faultOf({ data: { access: 'shared' } }, { gang: true, count: 2 })).toMatch(/no common data/);
-    expect(faultOf({ data: { scope: 'global' } })).toMatch(/not supported yet/);
+    expect(faultOf({ data: { scope: 'global' } })).toMatch(
+      /takes a driver that brings it to hosts: write driver: NAME/,
+    );
     expect(faultOf({ other: {} })).toMatch(/no task mounts it/);
     expect(faultOf({}, {})).toMatch(/the group has no volume "data"/);
     expect(faultOf({ data: {} }, { mounts: { data: { path: '/data' } } })).toMatch(/MOORAGE_VOLUME_/);

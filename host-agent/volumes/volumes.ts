@@ -1,10 +1,20 @@
+/**
+ * Volumes of tasks: folders of this host, folders that its operator announces, and data that a volume driver brings. This
+ * file shows them to tasks; `volume-driver.ts` runs a driver's program, and `attachments.ts` knows what is attached for whom.
+ */
+import type { Allocation } from '../../src/core/cell/allocation.ts';
+import type { Task } from '../../src/core/cell/job.ts';
 import type { VolumeUse } from '../../src/core/cell/volume.ts';
-import { isClaimName, KEEPS_VOLUMES, volumeAttribute } from '../../src/core/cell/volume.ts';
+import {
+  isClaimName,
+  KEEPS_VOLUMES,
+  volumeAttribute,
+  volumeDriverAttribute,
+} from '../../src/core/cell/volume.ts';
 import { isId } from '../../src/core/cell/ids.ts';
 import type { Commands } from '../../src/ports/commands.ts';
 import type { Disk } from '../../src/ports/disk.ts';
-import type { AttemptOrder } from './task-driver.ts';
-import { PrepareError } from './task-driver.ts';
+import type { Attachments } from './attachments.ts';
 
 /** Where a task in namespaces of its own finds its volumes, unless it says so itself. */
 const VOLUMES = '/volumes';
@@ -33,10 +43,22 @@ export interface ShownVolume {
   readonly access: 'ro' | 'rw';
 }
 
+/** A task cannot have its volumes here as ordered; the message says why, for people. */
+export class VolumeError extends Error {
+  override readonly name = 'VolumeError';
+}
+
+/** Whose volumes they are. */
+export interface VolumeOrder {
+  readonly allocation: Allocation;
+  readonly task: Task;
+}
+
 export interface TaskVolumesParts {
   readonly commands: Commands;
   readonly disk: Disk;
   readonly announced: ReadonlyMap<string, AnnouncedVolume>;
+  readonly attachments: Attachments;
 }
 
 /**
@@ -55,31 +77,39 @@ export class TaskVolumes {
       volumeAttribute(name),
       readOnly ? 'ro' : 'rw',
     ]);
-    return { [KEEPS_VOLUMES]: 'true', ...(Object.fromEntries(announced) as Record<string, string>) };
+    const drivers = this.#parts.attachments.drivers.map((name) => [volumeDriverAttribute(name), 'true']);
+    const found = Object.fromEntries([...announced, ...drivers]) as Record<string, string>;
+    return { [KEEPS_VOLUMES]: 'true', ...found };
   }
 
   /**
    * May be done again.
    * @param uid whose the data becomes; undefined: the agent's own user runs the task
-   * @throws PrepareError
+   * @throws VolumeError
    */
-  async bring({ allocation, task }: AttemptOrder, uid: number | undefined): Promise<readonly ShownVolume[]> {
+  async bring({ allocation, task }: VolumeOrder, uid: number | undefined): Promise<readonly ShownVolume[]> {
     const shown: ShownVolume[] = [];
     for (const [name, { path, readOnly }] of Object.entries(task.mounts ?? {})) {
       const use = allocation.volumes?.find((one) => one.name === name);
-      if (use === undefined) throw new PrepareError(`it was placed without its volume ${name}`);
+      if (use === undefined) throw new VolumeError(`it was placed without its volume ${name}`);
       const access = use.readOnly === true || readOnly === true ? 'ro' : 'rw';
-      const from =
-        use.source === undefined
-          ? await this.#own(allocation.namespace, use, use.id === allocation.id)
-          : this.#announced(use.source, use.readOnly === true);
+      const from = await this.#folderOf(allocation, use);
       if (access === 'rw' && use.access === 'exclusive' && uid !== undefined) await this.#give(from, uid);
       shown.push({ name, from, at: path ?? `${VOLUMES}/${name}`, access });
     }
     return shown;
   }
 
-  /** Deletes data for good. @returns false: there was none. */
+  /** Nothing of the allocation runs any more. @returns false while a driver has not taken back what it brought */
+  detach(allocation: Allocation): Promise<boolean> {
+    return this.#parts.attachments.detachAll(allocation);
+  }
+
+  get attachments(): Attachments {
+    return this.#parts.attachments;
+  }
+
+  /** Deletes data that lies here for good. @returns false: there was none */
   async delete(namespace: string, claim: string, id: string): Promise<boolean> {
     const { disk } = this.#parts;
     const folder = `${VOLUME_FOLDERS}/${namespace}/${claim}`;
@@ -88,10 +118,25 @@ export class TaskVolumes {
     return true;
   }
 
+  async #folderOf(allocation: Allocation, use: VolumeUse): Promise<string> {
+    if (use.driver !== undefined) return this.#brought(allocation, use);
+    return use.source === undefined
+      ? this.#own(allocation.namespace, use, use.id === allocation.id)
+      : this.#announced(use.source, use.readOnly === true);
+  }
+
+  async #brought(allocation: Allocation, use: VolumeUse): Promise<string> {
+    const brought = await this.#parts.attachments.attach(allocation, use);
+    if ('why' in brought) throw new VolumeError(brought.why);
+    if (use.access === 'shared' && use.readOnly !== true)
+      await this.#run(['chmod', COMMON_MODE, '--', brought.path]);
+    return brought.path;
+  }
+
   #announced(source: string, readOnly: boolean): string {
     const found = this.#parts.announced.get(source);
-    if (found === undefined) throw new PrepareError(`this host announces no volume ${source} any more`);
-    if (found.readOnly && !readOnly) throw new PrepareError(`the volume ${source} of this host is read-only`);
+    if (found === undefined) throw new VolumeError(`this host announces no volume ${source} any more`);
+    if (found.readOnly && !readOnly) throw new VolumeError(`the volume ${source} of this host is read-only`);
     return found.path;
   }
 
@@ -100,11 +145,11 @@ export class TaskVolumes {
     const { disk } = this.#parts;
     const { claim, id } = use;
     if (!isClaimName(claim) || !isId(id) || !isId(namespace))
-      throw new PrepareError(`volume ${claim} is none`);
+      throw new VolumeError(`volume ${claim} is none`);
     const folder = `${VOLUME_FOLDERS}/${namespace}/${claim}`;
     if ((await disk.list(folder)).includes(id)) return disk.absolute(`${folder}/${id}`);
     if (!isFirst)
-      throw new PrepareError(
+      throw new VolumeError(
         `the data of volume ${claim} is not on this host any more; to begin again without it: moorage volume delete ${claim} --lost`,
       );
     await disk.makeFolder(`${folder}/${id}`);
@@ -123,18 +168,18 @@ export class TaskVolumes {
 
   async #run(command: readonly string[]): Promise<void> {
     const { code, err } = await this.#parts.commands.run(command, GIVE_MS);
-    if (code !== 0) throw new PrepareError(`cannot bring its volumes: ${err.trim()}`);
+    if (code !== 0) throw new VolumeError(`cannot bring its volumes: ${err.trim()}`);
   }
 }
 
-/** @throws PrepareError where this host keeps none */
+/** @throws VolumeError where this host keeps none */
 export function volumesFor(
   volumes: TaskVolumes | null,
-  order: AttemptOrder,
+  order: VolumeOrder,
   uid: number | undefined,
 ): Promise<readonly ShownVolume[]> | readonly ShownVolume[] {
   if (order.task.mounts === undefined) return NONE;
-  if (volumes === null) throw new PrepareError('this host keeps no volumes');
+  if (volumes === null) throw new VolumeError('this host keeps no volumes');
   return volumes.bring(order, order.task.user === 'agent' ? undefined : uid);
 }
 
