@@ -40,15 +40,18 @@ describe('who is at fault, on real processes', () => {
     for (const name of ['web', 'api', 'queue']) await run(name, 'sleep 3600');
     for (const name of ['web', 'api', 'queue'])
       expect((await moorage('wait', name, '--for', 'running', '--timeout', '100s')).code).toBe(0);
+    // A version is known as good when it has been up for ten seconds.
+    const provenAtMs = Date.now() + 12_000;
+    await vi.waitFor(() => expect(Date.now()).toBeGreaterThan(provenAtMs), WAIT);
     await run('api', 'sleep 3601', { update: { parallelism: 1 } });
-    await run('web', 'sleep 3; exit 3', {
-      update: { parallelism: 3, minHealthy: '1s' },
+    await run('web', 'sleep 5; exit 3', {
+      update: { parallelism: 3 },
       restart: { attempts: 10, delay: '1s' },
     });
     await vi.waitFor(async () => expect(await verdicts()).toEqual(['revision/default/web/web/2']), WAIT);
     await vi.waitFor(async () => {
-      const { stdout } = await moorage('history', 'web', '-o', 'json');
-      expect(stdout).toContain('"version":3');
+      expect((await moorage('verdicts')).stdout).not.toContain('refused');
+      expect((await moorage('history', 'web')).stdout).toMatch(/3 .*current.*version 1 again/);
     }, WAIT);
     const events = (await moorage('events', '--since', '0')).stdout;
     expect(events).toContain('at-fault');
