@@ -60,4 +60,23 @@ describe('who is at fault, on real processes', () => {
     expect((await moorage('wait', 'api', '--for', 'running', '--timeout', '100s')).code).toBe(0);
     expect((await moorage('check')).stdout).toContain('no violation of');
   });
+
+  it('S3.21 S3.25 a host on which what is well elsewhere fails is quarantined, and takes nothing more', async () => {
+    const jobs = ['one', 'two', 'three', 'four'];
+    for (const name of jobs)
+      await run(name, 'test "$MOORAGE_HOST" != host-6 || exit 7; sleep 3600', {
+        ...{ restart: { attempts: 1, delay: '1s' }, reschedule: { delay: '1s' } },
+      });
+    await vi.waitFor(async () => expect(await verdicts()).toContain('host/host-6'), WAIT);
+    await vi.waitFor(
+      async () => expect((await moorage('hosts')).stdout).toMatch(/host-6 .*quarantined/),
+      WAIT,
+    );
+    for (const name of jobs)
+      await vi.waitFor(
+        async () => expect((await moorage('why', name)).stdout).toMatch(/host-6.*quarantined/),
+        WAIT,
+      );
+    expect((await moorage('check')).stdout).toContain('no violation of');
+  });
 });
