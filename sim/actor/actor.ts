@@ -5,6 +5,7 @@
  * - `environment.ts`: what all actors of a world share
  * - `role-ports.ts`: the ports of a role for one life
  * - `control-roles.ts`: schedulers, monitors and arbiters; `host-role.ts`: a host-agent on its machine
+ * - `power-fences.ts`: what monitors fence lost hosts with
  * - `tickets.ts`: signing and verifying without keys; `digest.ts`: the digest of a launch
  * - `order-recorder.ts`: writes the orders to an agent and its answers into the history
  * - `client.ts`: submits jobs, runs and stops, and acts as the cell's operator

@@ -36,6 +36,7 @@
  * | I69 | `answers/names.ts` |
  * | I70 | `liveness/rollouts.ts` |
  * | I71 | `commits/surplus.ts` |
+ * | I72 | `commits/fenced.ts`, `processes/overlaps.ts` |
  * | S0.1 | `losses/lost-host-moves.ts`, `commits/drained-slots.ts` |
  * | S0.14 | `commits/duplicates.ts` |
  * | distinct | `commits/distinct.ts` |
@@ -56,6 +57,7 @@ import { checkRollouts } from './liveness/rollouts.ts';
 import { checkKillCauses } from './processes/kill-causes.ts';
 import { checkClosed } from './commits/closed-hosts.ts';
 import { checkSurplus } from './commits/surplus.ts';
+import { FenceChecker } from './commits/fenced.ts';
 import { checkDuplicates } from './commits/duplicates.ts';
 import { checkDrainedSlots } from './commits/drained-slots.ts';
 import { checkMoves } from './commits/moves.ts';
@@ -172,6 +174,7 @@ function checkRevisions(
   const compared = new ComparedWritesChecker(keys);
   const gangs = new GangChecker();
   const losses = new LossChecker(keys);
+  const fences = new FenceChecker();
   const disturbed = new DisturbedTimes(history);
   const moves = new LostHostMoveChecker(history.nemesis);
   for (const at of history.revisions) {
@@ -183,6 +186,7 @@ function checkRevisions(
     const isNew = ({ id }: { readonly id: string }): boolean =>
       run.allocations.get(id)?.created.seq === at.seq;
     gangs.check(step, state.cell, findings, isNew);
+    fences.check(step, state.cell, run, findings, isNew);
     if (step.initial) continue;
     writers.check(at, findings);
     compared.check(step, beforeOf(step, state.cell), at, findings);

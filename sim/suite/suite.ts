@@ -3,7 +3,7 @@
  * `sim/mutants` are looked for in them, and one seed in twenty of `npm run sim` is one of them.
  *
  * - `requests.ts`: what clients ask for in most of them
- * - for single themes: `grown.ts` (elastic jobs, and others that take their surplus), `apart.ts` (jobs with `distinct` and `spread`), `drained.ts` (an operator closes and opens hosts), `followed.ts`
+ * - for single themes: `grown.ts` (elastic jobs, and others that take their surplus), `apart.ts` (jobs with `distinct` and `spread`), `drained.ts` (an operator closes and opens hosts), `fenced.ts` (jobs that want a fence), `followed.ts`
  *   (monitors fail while events are followed), `gpus.ts` (jobs that ask for devices),
  *   `named.ts` (services that are followed by name), `rolled.ts` (updates that fail or wait), `read.ts` (monitors and disks fail while output is
  *   read), `rivals.ts` (up to six schedulers, and work that is preempted)
@@ -21,6 +21,7 @@ import { followedFaults } from './followed.ts';
 import { apart } from './apart.ts';
 import { drawnHostActions, drawnMoves, lasting } from './drained.ts';
 import { asking, DEVICES } from './gpus.ts';
+import { fenced } from './fenced.ts';
 import { drawnRule, grown, GROWERS } from './grown.ts';
 import { named } from './named.ts';
 import { rolled } from './rolled.ts';
@@ -99,6 +100,8 @@ const RUNS = {
   lost: lostRun,
   /** A host that is lost for much longer, while every second job asks to be replaced. */
   moved: movedRun,
+  /** The same, and the jobs that ask to be replaced want a fence to say so first. */
+  fenced: fencedRun,
   /** Hosts that vanish together, more of them than are believed at once, for so long that they are lost one after the other. */
   vanished: vanishedRun,
   /** Slow messages, which later ones overtake. */
@@ -258,6 +261,16 @@ function movedRun(random: SeededRandom): Run {
   const atMs = 4_000 + random.below(5_000);
   const gone = { kind, target, atMs, durationMs: BACK_MS - atMs };
   return { scenario: MOVED, faults: {}, faultPlan: [gone], requests: moving(random, BACK_MS) };
+}
+
+const FENCED: Scenario = { ...MOVED, fences: true };
+
+function fencedRun(random: SeededRandom): Run {
+  const { requests = [], ...run } = movedRun(random);
+  // What is frozen as a whole ends nothing by itself, and goes on for a moment when it is back.
+  const maySelf = run.faultPlan?.every(({ kind }) => kind !== 'freeze-host') === true;
+  const changed = requests.map((request) => fenced(request, maySelf, random));
+  return { ...run, scenario: FENCED, requests: changed };
 }
 
 /** A crowd waits 90 s after its sessions, and then goes one by one. */

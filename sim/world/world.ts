@@ -38,6 +38,7 @@ import { followerActor } from '../actor/event-follower.ts';
 import type { Environment } from '../actor/environment.ts';
 import { hostActor } from '../actor/host-role.ts';
 import type { WorldOptions } from './options.ts';
+import { PowerFences } from '../actor/power-fences.ts';
 import { outputReaderActor } from '../actor/output-reader.ts';
 import type { WorldPlan } from './plan.ts';
 import { numbered, schedulersOf } from './plan.ts';
@@ -164,8 +165,9 @@ export class World {
           ...(scenario.elastic === undefined ? {} : { elastic: scenario.elastic }),
         }),
       );
+    const fences = scenario.fences === true ? new PowerFences(this.environment, this) : null;
     for (const id of numbered('monitor', monitors))
-      this.#add(monitorActor(this.environment, id, (monitor) => this.monitors.set(id, monitor)));
+      this.#add(monitorActor(this.environment, id, fences, (monitor) => this.monitors.set(id, monitor)));
     for (const id of numbered('arbiter', arbiters))
       this.#add(arbiterActor(this.environment, id, SESSION_TTL_MS));
   }

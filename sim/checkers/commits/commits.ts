@@ -6,6 +6,7 @@
  * - `closed-hosts.ts`: nothing is placed on a closed host (I62); `available.ts`: nobody is stopped below what an update leaves (I63); `retries.ts`: a claim is refused a bounded number of times (I11)
  * - `drained-slots.ts`: what no drain moves stays on its host (S0.1)
  * - `surplus.ts`: what an elastic group has above its minimum is below everybody (I71)
+ * - `fenced.ts`: what wants a fence is not replaced before one has confirmed (I72)
  * - `moves.ts`: what is moved was asked for (S0.38)
  * - `duplicates.ts`: of a pair of duplicates one is left (S0.14)
  * - `host-listings.ts`: what hosts list was committed to them (I13)

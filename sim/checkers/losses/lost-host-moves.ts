@@ -117,7 +117,7 @@ function checkKept(host: string, since: Stamp, cell: CellAt, step: Step, finding
     if (allocation.host !== host || allocation.desired !== 'run' || isAdopted(allocation)) continue;
     const found = groupIn(allocation, cell);
     if (found === null || !found.group.reschedule.onHostLost || found.record.job.type === 'system') continue;
-    if (keepsReturned(found.group)) continue;
+    if (keepsReturned(found.group) || found.group.fences !== undefined) continue;
     const text = `still has desired state run on ${host}, lost for ${String(DUE_MS)} ms, though its job asks to be moved`;
     findings.add('S0.1', step.revision, allocation.id, text, [since]);
   }
@@ -137,7 +137,8 @@ function hostForSuccessor(
   const found = groupIn(allocation, cell);
   if (found === null || cell.eligibility.get(allocation.host)?.state !== 'lost') return null;
   const { record, group } = found;
-  if (group.stopAfterDisconnectMs !== undefined || group.parallelism !== null) return null;
+  if (group.stopAfterDisconnectMs !== undefined || group.fences !== undefined) return null;
+  if (group.parallelism !== null) return null;
   if (record.version !== allocation.jobVersion || allocation.index >= group.count) return null;
   for (const story of run.allocations.values())
     if (story.slot === slot && story.created.seq > since.seq) return null;

@@ -17,7 +17,7 @@ interface Life {
 
 /**
  * I14 and I15: two allocations of one slot run at once only while the older one's host counts as lost, and until soon
- * after its return; never where the job says when the older one stops by itself. Sweeps over the intervals of each slot.
+ * after its return; never where the job says when the older one stops by itself, or wants a fence (I72). Sweeps over the intervals of each slot.
  */
 export function checkOverlaps(run: RunIndex, findings: Findings): void {
   const slots = new Map<string, Life[]>();
@@ -59,8 +59,18 @@ function checkPair(slot: string, older: Life, newer: Life, run: RunIndex, findin
     ]);
     return;
   }
+  const { fences, stopAfterDisconnectMs } = run.groupOf(older.story.allocation) ?? {};
+  if (fences !== undefined) {
+    findings.prove('I72', slot, `${ids} run at once, and a fence should have ended the older one`, [
+      older.from,
+      newer.story.created,
+      newer.from,
+      older.to ?? run.end,
+    ]);
+    return;
+  }
   // The older one stops by itself before a successor is placed (`disconnect.stopAfter`).
-  if (run.groupOf(older.story.allocation)?.stopAfterDisconnectMs !== undefined) {
+  if (stopAfterDisconnectMs !== undefined) {
     findings.prove('I14', slot, `${ids} run at once, and the older one should have stopped by itself`, [
       older.from,
       newer.story.created,

@@ -100,8 +100,8 @@ export const IN_COMMITS: readonly Mutant[] = [
     theme: 'crowd',
     slip: 'what was refused is committed again under the new revision without asking whether it still fits',
     file: 'src/core/commit/transaction-draft.ts',
-    find: '          : fitShortfall(host, ledger, place);',
-    replace: '          : null;',
+    find: '          : (outdatedBy(ledger, place) ?? fitShortfall(host, ledger, place));',
+    replace: '          : outdatedBy(ledger, place);',
     breaks: ['I1', 'I2'],
   },
   {

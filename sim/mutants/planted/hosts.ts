@@ -155,9 +155,9 @@ export const IN_HOSTS: readonly Mutant[] = [
     name: 'cut-off-is-not-awaited',
     theme: 'lost',
     slip: 'an allocation that may run on while cut off is replaced as soon as its host counts as lost, whatever its job says',
-    file: 'src/core/slots/slot-table.ts',
-    find: '  if (group?.stopAfterDisconnectMs === undefined) return 0;\n',
-    replace: '  if (group?.stopAfterDisconnectMs === undefined || group.count > 0) return 0;\n',
+    file: 'src/core/slots/lost-hosts.ts',
+    find: '  if (group?.stopAfterDisconnectMs === undefined) return null;\n',
+    replace: '  if (group?.stopAfterDisconnectMs === undefined || group.count > 0) return null;\n',
     breaks: ['I14'],
   },
   {

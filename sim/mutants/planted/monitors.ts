@@ -50,6 +50,15 @@ export const IN_MONITORS: readonly Mutant[] = [
     breaks: ['I18'],
   },
   {
+    name: 'any-answer-is-a-confirmation',
+    theme: 'fenced',
+    slip: 'a fence that ends by itself has confirmed, whatever it says',
+    file: 'monitor/hosts/fencing.ts',
+    find: 'const confirmed = end.code === 0;',
+    replace: 'const confirmed = end.code !== null;',
+    breaks: ['I72'],
+  },
+  {
     name: 'grants-not-counted',
     theme: 'quota',
     slip: 'an arbiter counts what hosts report as in use, and not what it has just granted',

@@ -3,6 +3,15 @@ import type { Mutant } from './planted.ts';
 /** Bugs in schedulers. */
 export const IN_SCHEDULERS: readonly Mutant[] = [
   {
+    name: 'fence-is-not-awaited',
+    theme: 'fenced',
+    slip: 'what a lost host held is replaced at once, though its job wants a fence to say so',
+    file: 'src/core/slots/lost-hosts.ts',
+    find: '  if (fences === null) return leftMs ?? 0;\n',
+    replace: '  if (fences === null || fences.length > 0) return leftMs ?? 0;\n',
+    breaks: ['I72'],
+  },
+  {
     name: 'owner-taken-blindly',
     theme: 'crowd',
     slip: 'a scheduler claims jobs without comparing that they have no owner',

@@ -41,7 +41,8 @@ export function slotTable(view: JobView, group: string): Map<number, Slot> {
 export function vacantInMs(view: JobView, slot: Slot): number | null {
   let inMs = 0;
   for (const { allocation } of slot.live) {
-    if (allocation.desired === 'run' || view.hostCondition(allocation.host).state !== 'lost') return null;
+    const { state } = view.hostCondition(allocation.host);
+    if (allocation.desired === 'run' || state !== 'lost') return null;
     const overInMs = surelyOverInMs(view, allocation);
     if (overInMs === null) return null;
     inMs = Math.max(inMs, overInMs);
