@@ -22,7 +22,7 @@ export type BroughtData = Pick<VolumeUse, 'claim' | 'id'> &
   Partial<Pick<VolumeUse, 'access' | 'sizeMib' | 'readOnly'>> & { readonly namespace: string };
 
 /** Of one verb: storage may have to be formatted, or a network waited for. Then it is killed. */
-export const DRIVER_MS = 60_000;
+const DRIVER_MS = 60_000;
 const KILL_MS = 5_000;
 const PROBE_MS = 10_000;
 
@@ -38,12 +38,14 @@ export class VolumeDriver {
   readonly #commands: Commands;
   readonly #driver: VolumeDriverCommand;
   readonly #host: string;
+  readonly #limitMs: number;
 
   /** @param host id of this host: the holder that the driver notes down */
-  constructor(commands: Commands, driver: VolumeDriverCommand, host: string) {
+  constructor(commands: Commands, driver: VolumeDriverCommand, host: string, limitMs = DRIVER_MS) {
     this.#commands = commands;
     this.#driver = driver;
     this.#host = host;
+    this.#limitMs = limitMs;
   }
 
   /** Is the program there? */
@@ -59,14 +61,14 @@ export class VolumeDriver {
     const env = Object.entries(this.#env(data)).map(([name, value]) => `${name}=${value}`);
     const { code, out, err } = await this.#commands.run(
       // What it started goes with it: a program of before that still works would be in the way of the next one.
-      ['timeout', '-s', 'KILL', String(DRIVER_MS / 1000), 'env', '-i', ...env, command, ...args],
-      DRIVER_MS + KILL_MS,
+      ['timeout', '-s', 'KILL', String(this.#limitMs / 1000), 'env', '-i', ...env, command, ...args],
+      this.#limitMs + KILL_MS,
     );
     const isLong = out.length >= COMMAND_OUTPUT_BYTES_MAX || err.length >= COMMAND_OUTPUT_BYTES_MAX;
     if (code === 0) return verb === 'attach' ? attachedAt(out) : { kind: 'done', path: '' };
     const said = lastLine(err);
     if (code === HELD) return { kind: 'held', why: said === '' ? 'another host has it' : said };
-    return { kind: 'failed', why: failureText(code, said, isLong) };
+    return { kind: 'failed', why: failureText(code, said, { isLong, limitMs: this.#limitMs }) };
   }
 
   #env({ access, sizeMib, readOnly }: BroughtData): Readonly<Record<string, string>> {
@@ -91,10 +93,14 @@ function attachedAt(out: string): DriverAnswer {
 /** Absolute, without steps `.` and `..`, and without control characters. */
 const FOLDER = /^(?:\/(?!\.{1,2}(?:\/|$))[^/\p{Cc}]{1,255}){1,32}$/u;
 
-function failureText(code: number | null, said: string, isLong: boolean): string {
+function failureText(
+  code: number | null,
+  said: string,
+  { isLong, limitMs }: { readonly isLong: boolean; readonly limitMs: number },
+): string {
   if (isLong) return `it printed more than ${String(COMMAND_OUTPUT_BYTES_MAX / 1024)} KiB`;
   if (NOT_RUN.includes(code)) return said === '' ? 'it cannot be run' : said;
-  if (code === null) return `it was killed, or took longer than ${String(DRIVER_MS / 1000)} s`;
+  if (code === null) return `it was killed, or took longer than ${String(limitMs / 1000)} s`;
   return said === '' ? `it exited with code ${String(code)}` : said;
 }
 

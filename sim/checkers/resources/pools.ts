@@ -63,7 +63,9 @@ function checkHolders(revision: number, pool: string, cell: CellAt, findings: Fi
       holders.push(one);
   if (binding?.access === 'exclusive' && holders.length > 1)
     findings.add('I1', revision, pool, `${String(holders.length)} allocations have it, and it is not shared`);
-  const away = holders.find(({ host }) => host !== binding?.host);
+  // A driver brings it to every host that shares it.
+  const isEverywhere = binding?.driver !== undefined && binding.access === 'shared';
+  const away = isEverywhere ? undefined : holders.find(({ host }) => host !== binding?.host);
   if (away !== undefined)
     findings.add(
       'I1',

@@ -124,6 +124,57 @@ describe('claims on volumes', () => {
     );
   });
 
+  it('S0.26 data of a driver goes to whichever host holds it next, one holder at a time', () => {
+    const brought = (id: string, more: Partial<VolumeUse> = {}): VolumeUse =>
+      use(id, { driver: 'share', ...more });
+    const first = mustHold(FREE, 'h1', brought('a', { create: true }));
+    expect(first).toMatchObject({ used: 1, volume: { host: 'h1', driver: 'share' } });
+    expect(held(first, 'h2', brought('a'))).toContain('has a holder on h1');
+    const never = withoutHolder(first, brought('a'), 'never-ran') ?? FREE;
+    expect(mustHold(never, 'h2', brought('a', { create: true })).volume).not.toHaveProperty('begun');
+    const left = withoutHolder(first, brought('a'), 'ended') ?? FREE;
+    expect(left).toMatchObject({ used: 0, volume: { id: 'a', begun: true } });
+    expect(held(left, 'h2', brought('a', { create: true }))).toContain('has begun by now');
+    expect(held(left, 'h2', brought('b'))).toContain('has other data');
+    expect(held(left, 'h2', use('a'))).toContain('of driver share');
+    expect(held(left, 'h2', brought('a', { access: 'shared' }))).toContain('for exclusive use');
+    expect(mustHold(left, 'h2', brought('a'))).toMatchObject({ used: 1, volume: { host: 'h2', id: 'a' } });
+    const local = mustHold(FREE, 'h1', use('a'));
+    expect(held(local, 'h1', brought('a'))).toContain('there already, on h1');
+  });
+
+  it('S0.26 data is taken by force only after a holder that was fenced, until one has ended as it should', () => {
+    const brought = use('a', { driver: 'share' });
+    const forced = use('a', { driver: 'share', force: true });
+    const first = mustHold(FREE, 'h1', brought);
+    for (const end of ['ended', 'given-up'] as const)
+      expect(held(withoutHolder(first, brought, end) ?? FREE, 'h2', forced)).toContain(
+        'not to be taken from h1',
+      );
+    const fenced = withoutHolder(first, brought, 'fenced') ?? FREE;
+    const second = mustHold(fenced, 'h2', forced);
+    // Its attach failed, and the old host may still have the data.
+    const again = mustHold(withoutHolder(second, forced, 'never-ran') ?? FREE, 'h3', forced);
+    const ended = withoutHolder(again, forced, 'ended') ?? FREE;
+    expect(held(ended, 'h1', forced)).toContain('not to be taken from h3');
+  });
+
+  it('S0.26 how a holder of a driver’s data left is told by its end, and by who answers for it', () => {
+    const allocation = testAllocation('a', 'h1');
+    const brought = use('a', { driver: 'share' });
+    const { startedAtMs: _never, exit: _none, ...outcome } = outcomeOf(allocation);
+    const release = { allocation, revision: 1, outcome: { ...outcome, state: 'failed' } };
+    const refused = { ...release, outcome: { ...release.outcome, exit: { lost: 'not-run' } } };
+    expect(holderEndOf(refused, brought)).toBe('never-ran');
+    expect(holderEndOf({ ...release, outcome: { ...release.outcome, exit: { code: 1 } } }, brought)).toBe(
+      'ended',
+    );
+    const gone = { ...release.outcome, state: 'lost', reason: 'host-lost' };
+    expect(holderEndOf({ ...release, outcome: gone }, brought)).toBe('given-up');
+    expect(holderEndOf({ ...release, outcome: gone, isFenced: true }, brought)).toBe('fenced');
+    expect(holderEndOf({ ...release, outcome: null }, brought)).toBe('never-ran');
+  });
+
   it('names of claims: of a slot, of a job, or as written', () => {
     const volume = { access: 'exclusive', onLoss: 'keep' } as const;
     expect(claimName('db', 'main', { name: 'data', volume, index: 2 })).toBe('db.main.data.2');

@@ -40,6 +40,43 @@ describe('volumes of a job file', () => {
     expect(allocationCodec.decode(allocationCodec.encode(allocation))).toEqual(allocation);
   });
 
+  it('S0.25 S0.26 of scope global need hosts with their driver, and move with the job', () => {
+    const volumes = { data: { scope: 'global', driver: 'share', size: '1Gi', forceDetach: true } };
+    const moves = { reschedule: { onHostLost: true, onDrain: true, onRequest: true } };
+    const reading = parseJobObject({ ...JOB, type: 'service', volumes, ...moves });
+    if (!reading.ok) throw new Error(JSON.stringify(reading.problems));
+    const { job } = reading;
+    expect(job.groups['db']?.volumes).toEqual({
+      data: { access: 'exclusive', onLoss: 'keep', driver: 'share', sizeMib: 1024, forceDetach: true },
+    });
+    expect(job.groups['db']?.constraints.map(({ text }) => text)).toContain(
+      'host.volume-driver.share exists',
+    );
+    expect(parseJobObject(jobToFile(job))).toMatchObject({ ok: true, job });
+    const record = { job, version: 1, desired: 'run' as const, submittedAtMs: 0 };
+    expect(jobCodec.decode(jobCodec.encode(record))).toEqual(record);
+    const use = { name: 'data', claim: 'db', id: 'a', access: 'exclusive', onLoss: 'keep' } as const;
+    const brought = { ...use, driver: 'share', sizeMib: 64, create: true, force: true } as const;
+    const allocation = testAllocation('a', 'h1', { volumes: [brought] });
+    expect(allocationCodec.decode(allocationCodec.encode(allocation))).toEqual(allocation);
+  });
+
+  it('S0.26 S0.28 fields of the other scope are refused, with the remedy', () => {
+    const share = { scope: 'global', driver: 'share' };
+    expect(faultOf({ data: share })).toBe('none');
+    expect(faultOf({ data: { ...share, source: 'ssd' } })).toMatch(
+      /source: a folder that one host announces/,
+    );
+    expect(faultOf({ data: { ...share, onLoss: 'recreate' } })).toMatch(
+      /onLoss: its data is lost with no host/,
+    );
+    expect(faultOf({ data: { ...share, access: 'shared', forceDetach: true } })).toMatch(
+      /forceDetach: who shares/,
+    );
+    for (const field of [{ driver: 'share' }, { size: '1Gi' }, { forceDetach: true }])
+      expect(faultOf({ data: field })).toMatch(/data on one host has no driver: write scope: global too/);
+  });
+
   it('S0.28 what contradicts itself is refused with the reason and the remedy', () => {
     const moved = { reschedule: { onHostLost: true } };
     expect(faultOf({ data: {} }, moved)).toMatch(
