@@ -14,6 +14,7 @@
  *
  * See `docs/decisions/eviction-and-preemption.md`.
  */
+import { askOf } from '../../src/core/cell/ask.ts';
 import type { Group } from '../../src/core/cell/job.ts';
 import type { Fill } from '../../src/core/slots/job-view.ts';
 import { StoreError } from '../../src/ports/cell-store.ts';
@@ -30,6 +31,9 @@ import { VictimReader } from './victim-reader.ts';
 
 /** Slots for which victims are chosen in one search; the rest follows when these are committed. */
 const SLOTS_MAX = 16;
+
+/** Slots of a group for which hosts are asked at once. */
+const ASKED_TOGETHER_MAX = 8;
 
 export interface PreemptionParts extends Pick<SearchParts, 'placer' | 'isPaused' | 'fillsOf'> {
   readonly parking: Pick<Parking, 'unparked'>;
@@ -93,12 +97,7 @@ export class Preemption {
       if (firstHost === null) {
         const plan = await this.#gangs.find(job, group, fills);
         if (plan !== null) plans.push(this.#runPlan(job, state, plan));
-      } else
-        for (const [at, fill] of fills.entries()) {
-          const plan = await this.#slots.find(job, group, state, fill, at === 0 ? firstHost : undefined);
-          if (plan === null) break;
-          plans.push(this.#runPlan(job, state, plan));
-        }
+      } else await this.#findSlots(job, group, state, fills, firstHost, plans);
     } catch (error) {
       if (!(error instanceof StoreError)) throw error;
       this.#term.world.log.warn({ ...idsOf(job), error }, 'cannot read the victims of a preemption');
@@ -109,6 +108,36 @@ export class Preemption {
     const { skipped } = state;
     state.skipped = false;
     if (plans.length > 0 || skipped) this.#term.enqueue(job);
+  }
+
+  /** @param plans gets one of each slot for which victims are found, as soon as it begins */
+  async #findSlots(
+    job: OwnedJob,
+    group: Group,
+    state: GroupState,
+    fills: readonly Fill[],
+    firstHost: string,
+    plans: Promise<unknown>[],
+  ): Promise<void> {
+    const rest: Fill[] = [];
+    for (const [at, fill] of fills.entries()) {
+      const plan = this.#slots.findOwn(job, group, state, fill, at === 0 ? firstHost : undefined);
+      if (plan === null) rest.push(fill);
+      else plans.push(this.#runPlan(job, state, plan));
+    }
+    // Where one slot bears on the host of the next, they are looked for one after the other.
+    const isApart = group.distinct.length === 0 && askOf(group).shared === undefined;
+    const together = isApart ? ASKED_TOGETHER_MAX : 1;
+    for (let at = 0; at < rest.length; at += together) {
+      const found = await Promise.all(
+        rest.slice(at, at + together).map(async (fill) => {
+          const plan = await this.#slots.ask(job, group, state, fill);
+          if (plan !== null) plans.push(this.#runPlan(job, state, plan));
+          return plan !== null;
+        }),
+      );
+      if (found.includes(false)) return;
+    }
   }
 
   #runPlan(job: OwnedJob, state: GroupState, plan: PreemptionPlan): Promise<unknown> {

@@ -2,7 +2,7 @@ import { preemptionHosts } from '../../src/core/preemption/preemption.ts';
 import type { Group } from '../../src/core/cell/job.ts';
 import type { Claim } from '../../src/core/cell/claim.ts';
 import type { Eviction } from '../../src/core/commit/plan.ts';
-import type { Placement } from '../../src/core/placement/placement-request.ts';
+import type { Placement, PlacementRequest } from '../../src/core/placement/placement-request.ts';
 import type { AllocationReport } from '../../src/core/host/report.ts';
 import type { Fill } from '../../src/core/slots/job-view.ts';
 import { CAUSES } from '../../src/core/slots/job-view.ts';
@@ -35,42 +35,28 @@ export class SlotPreemption {
 
   /** @returns a host where a preemption could make room, as far as the private cell shows */
   host(job: OwnedJob, group: Group, fill: Fill): string | undefined {
-    return this.#nextHost(job, group, fill, true);
+    return this.#nextHost(this.#parts.placer.evictingRequest(job, group, fill), true);
   }
 
   /**
-   * @param first a host that `host` has just returned for the slot
-   * @returns the newcomer, assumed in memory, and its victims, their host in `busyHosts`; null when no host was found
-   * @throws StoreError
+   * Without a question, while the hosts that are chosen have no victims but this scheduler's own.
+   *
+   * @param first a host that `host` has just returned for the slot, as it was decided; absent: there is none
+   * @returns as `ask`
    */
-  async find(
-    job: OwnedJob,
-    group: Group,
-    state: GroupState,
-    fill: Fill,
-    first?: string,
-  ): Promise<PreemptionPlan | null> {
-    return this.#findOwn(job, group, state, fill, first) ?? (await this.#findAsking(job, group, state, fill));
-  }
-
-  /** Without a question, while the hosts that are chosen have no victims but this scheduler's own. */
-  #findOwn(
-    job: OwnedJob,
-    group: Group,
-    state: GroupState,
-    fill: Fill,
-    first?: string,
-  ): PreemptionPlan | null {
-    const { own, placer, busyHosts } = this.#parts;
-    if (own === undefined || !this.#isWanted(job, state, fill) || this.#parts.isPaused()) return null;
+  findOwn(job: OwnedJob, group: Group, state: GroupState, fill: Fill, first?: string): PreemptionPlan | null {
+    const { own, placer, busyHosts, isPaused } = this.#parts;
+    if (own === undefined || isPaused()) return null;
+    if (first === undefined && !this.#isWanted(job, state, fill)) return null;
+    const request = placer.evictingRequest(job, group, fill);
     const without = new Set<string>();
     for (let next = first; without.size < HOSTS_MAX; next = undefined) {
-      const host = next ?? this.#nextHost(job, group, fill, false, without);
+      const host = next ?? this.#nextHost(request, false, without);
       if (host === undefined || this.#term.hostCalls.isSilent(host)) return null;
-      const known = own.on(host, placer.evictingRequest(job, group, fill));
+      const known = own.on(host, request);
       if (known === null) return null;
       const claims = known.map(({ victim }) => victim);
-      const choice = this.#victimsOn(host, claims, job, group, fill);
+      const choice = this.#victimsOn(host, claims, request);
       if (choice !== undefined) {
         busyHosts.add(host);
         const cause = `${CAUSES.evicted} ${job.key}`;
@@ -83,12 +69,13 @@ export class SlotPreemption {
     return null;
   }
 
-  async #findAsking(
-    job: OwnedJob,
-    group: Group,
-    state: GroupState,
-    fill: Fill,
-  ): Promise<PreemptionPlan | null> {
+  /**
+   * Asks hosts what runs there, and the store whether the victims are to run.
+   *
+   * @returns the newcomer, assumed in memory, and its victims, their host in `busyHosts`; null when no host was found
+   * @throws StoreError
+   */
+  async ask(job: OwnedJob, group: Group, state: GroupState, fill: Fill): Promise<PreemptionPlan | null> {
     const { clock, log } = this.#term.world;
     const { busyHosts, victims } = this.#parts;
     const untilMs = clock.monotonicMs() + SEARCH_MAX_MS;
@@ -106,7 +93,8 @@ export class SlotPreemption {
         }
         if (clock.monotonicMs() >= untilMs) return null;
         const mayAsk = asked.length < HOSTS_MAX && queries.onTime === 0;
-        const host = mayAsk ? this.#nextHost(job, group, fill, queries.open === 0) : undefined;
+        const request = mayAsk ? this.#parts.placer.evictingRequest(job, group, fill) : null;
+        const host = request === null ? undefined : this.#nextHost(request, queries.open === 0);
         if (host !== undefined) {
           asked.push(host);
           busyHosts.add(host);
@@ -131,7 +119,8 @@ export class SlotPreemption {
   ): Promise<PreemptionPlan | null> {
     let left: readonly AllocationReport[] = running;
     for (let choices = 0; choices < CHOICES_MAX; choices++) {
-      const victims = this.#victimsOn(host, left, job, group, fill)?.victims;
+      const { placer } = this.#parts;
+      const victims = this.#victimsOn(host, left, placer.evictingRequest(job, group, fill))?.victims;
       if (victims === undefined) return null;
       const read = await this.#parts.victims.read(victims, `${CAUSES.evicted} ${job.key}`);
       const stopping = victims.filter(({ id }) => read.get(id)?.victim.desired !== 'run');
@@ -139,7 +128,7 @@ export class SlotPreemption {
       if (stopping.length > 0) continue;
       if (!this.#isWanted(job, state, fill) || this.#parts.isPaused()) return null;
       // Chosen again: while the store was read, the ledger may have changed.
-      const choice = this.#victimsOn(host, left, job, group, fill);
+      const choice = this.#victimsOn(host, left, placer.evictingRequest(job, group, fill));
       const evictions = choice?.victims.flatMap(({ id }) => read.get(id) ?? []);
       if (choice === undefined || evictions?.length !== choice.victims.length) continue;
       return this.#planOf(job, group, fill, choice.placement, evictions);
@@ -162,11 +151,10 @@ export class SlotPreemption {
     return { id: made.planId, entries, evictions, hosts: [placement.host], atomicity };
   }
 
-  #victimsOn<T extends Claim>(host: string, running: readonly T[], job: OwnedJob, group: Group, fill: Fill) {
+  #victimsOn<T extends Claim>(host: string, running: readonly T[], request: PlacementRequest) {
     const { state } = this.#term.cell;
     const record = state.hostOf(host);
     if (record === undefined) return undefined;
-    const request = this.#parts.placer.evictingRequest(job, group, fill);
     return (
       chooseVictims(record, state.ledgerOf(host), request, running, this.#term.world.random) ?? undefined
     );
@@ -174,15 +162,12 @@ export class SlotPreemption {
 
   /** Hosts with a preemption under way are passed over, and with them those that were asked. */
   #nextHost(
-    job: OwnedJob,
-    group: Group,
-    fill: Fill,
+    request: PlacementRequest,
     isLastResort: boolean,
     without: ReadonlySet<string> = NO_HOSTS,
   ): string | undefined {
     const { cell, hostCalls, world } = this.#term;
-    const { placer, busyHosts } = this.#parts;
-    const request = placer.evictingRequest(job, group, fill);
+    const { busyHosts } = this.#parts;
     const isSilent = (host: string): boolean => hostCalls.isSilent(host);
     return silentLast(isSilent, isLastResort, (isPassed) => {
       // Silent hosts are in no set, so there is no size.

@@ -4,16 +4,27 @@ import type { AllocationReport } from '../../src/core/host/report.ts';
 import { OBSERVED_RANK } from '../../src/core/host/states.ts';
 import { RecordError } from '../../src/wire/wire.ts';
 import { allocationCodec } from '../../src/wire/records/records.ts';
+import type { Entry as StoredEntry } from '../../src/ports/cell-store.ts';
+import { Batches } from '../state/batches.ts';
 import { isCallError } from '../hosts/hosts.ts';
 import type { Term } from '../state/state.ts';
 
 /** A host that takes longer to say what runs on it is passed over: thousands of others may have to be asked. */
 const ANSWER_MS = 3_000;
 
+/** Reads of the store under way at once: the victims of further hosts gather meanwhile. */
+const READS_MAX = 2;
+
 /** Reads possible victims: their host says what runs there, and the store whether it is still to run. */
 export class VictimReader {
   readonly #term: Term;
   readonly #isGone: (allocation: string) => boolean;
+  readonly #waiting: WaitingRead[] = [];
+  readonly #reads = new Batches(
+    READS_MAX,
+    () => this.#waiting.length > 0,
+    () => this.#readBatch(),
+  );
 
   /** @param isGone has it given its place up, of which its host knows nothing? */
   constructor(term: Term, isGone: (allocation: string) => boolean = () => false) {
@@ -49,11 +60,11 @@ export class VictimReader {
    * @throws StoreError
    */
   async read(victims: readonly VictimKey[], cause: string): Promise<ReadonlyMap<string, Eviction>> {
-    const { store, keys, log } = this.#term.world;
+    const { keys, log } = this.#term.world;
     const names = victims.map(({ namespace, job, id }) => keys.allocation(namespace, job, id));
-    const { entries } = await store.read(names);
+    const entries = await this.#entriesOf(names);
     const found = new Map<string, Eviction>();
-    for (const { key, value, modRevision } of entries.values())
+    for (const { key, value, modRevision } of entries)
       try {
         const victim = allocationCodec.decode(value);
         if (isKept(this.#term, victim)) continue;
@@ -64,6 +75,39 @@ export class VictimReader {
       }
     return found;
   }
+
+  /** What is asked for in one turn, for many hosts, is read together. @returns those that are there */
+  #entriesOf(names: readonly string[]): Promise<readonly StoredEntry[]> {
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ names, resolve, reject });
+      this.#reads.schedule();
+    });
+  }
+
+  async #readBatch(): Promise<void> {
+    const { store } = this.#term.world;
+    const batch: WaitingRead[] = [];
+    let size = 0;
+    while (this.#waiting.length > 0) {
+      const [{ names }] = this.#waiting as [WaitingRead];
+      if (batch.length > 0 && size + names.length > store.limits.operationsMax) break;
+      batch.push(...this.#waiting.splice(0, 1));
+      size += names.length;
+    }
+    try {
+      const { entries } = await store.read([...new Set(batch.flatMap(({ names }) => names))]);
+      for (const { names, resolve } of batch) resolve(names.flatMap((name) => entries.get(name) ?? []));
+    } catch (error) {
+      for (const { reject } of batch) reject(error);
+    }
+  }
+}
+
+/** A question for records that waits for its batch. */
+interface WaitingRead {
+  readonly names: readonly string[];
+  readonly resolve: (entries: readonly StoredEntry[]) => void;
+  readonly reject: (error: unknown) => void;
 }
 
 /** Does nothing evict it, by an operator's word? */

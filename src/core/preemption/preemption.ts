@@ -246,9 +246,10 @@ class HostSearch {
     const { host } = slot;
     if (host === undefined || this.#excluded.has(slot.id) || this.#avoided.has(slot.id)) return false;
     const { hostConstraints } = this.#selection;
+    const { ask } = this.#request;
     return (
       hostConstraints.every((expression) => meets(host, expression)) &&
-      portsFit(slot, host, this.#request.ask)
+      (isEmpty(ask.ports) || portsFit(slot, host, ask))
     );
   }
 }

@@ -1,3 +1,4 @@
+import { isEmpty } from '../cell-state/host-slot.ts';
 import type { Chance } from '../random/chance.ts';
 import { NO_CHANCE } from '../random/chance.ts';
 import type { Claim } from '../cell/claim.ts';
@@ -62,6 +63,14 @@ interface Sized<T extends Claim> {
   readonly size: number;
 }
 
+/** Do both use the same of the host, and of no device? What their ports are makes no difference: these stay held. */
+function isSameUse(a: Claim, b: Claim): boolean {
+  const [one, other] = [a.resources, b.resources];
+  if (one.cpuMilli !== other.cpuMilli || one.memoryMib !== other.memoryMib) return false;
+  if (one.diskMib !== other.diskMib || a.gpus.length + b.gpus.length > 0) return false;
+  return isEmpty(one.scalars) && isEmpty(other.scalars);
+}
+
 /**
  * Takes the next victim out of `order`: of the lowest precedence left, the smallest one that is enough by itself, or else
  * the largest.
@@ -75,10 +84,13 @@ function nextVictim<T extends Claim>(
   if (lowest === undefined) return null;
   let end = 0;
   while (end < order.length && order[end]?.claim.precedence === lowest) end += 1;
-  // Size is a sum over dimensions, and a larger one may be too small in one of them: each is tried.
+  // Size is a sum over dimensions, and a larger one may be too small in one of them: each is tried, of equal ones the first.
+  let tried: T | null = null;
   for (let at = 0; at < end; at++) {
     const { claim } = order[at]!;
+    if (tried !== null && isSameUse(tried, claim)) continue;
     if (holdsUse(left, claim) && fits(withoutUse(left, claim))) return order.splice(at, 1)[0] ?? null;
+    tried = claim;
   }
   return order.splice(end - 1, 1)[0] ?? null;
 }
@@ -109,6 +121,7 @@ export function placeOn(
   if (gpus === null) return null;
   const claim = { id: '', host: host.id, precedence, resources: ask.resources, gpus, ports: NO_PORTS };
   if (fitShortfall(host, ledger, claim) !== null) return null;
+  if (isEmpty(ask.ports)) return { host: host.id, gpus, ports: NO_PORTS };
   const chosen = choosePorts(ask.ports, host.portRange, new Set(ledger.ports), chance);
   return 'missing' in chosen ? null : { host: host.id, gpus, ports: chosen.ports };
 }
