@@ -179,6 +179,16 @@ describe('a transaction draft', () => {
     expect(typeof added === 'object' && [...added.conflicts.keys()]).toEqual(['a', 'b', 'c', 'd', 'e']);
   });
 
+  it('I72 refuses a place that was decided before a change of its host’s eligibility', () => {
+    ledgers.set('h9', { ledger: { ...EMPTY_LEDGER, counter: 2 }, revision: 5 });
+    const under = (counter: number) =>
+      draftOf().add(places(testAllocation('a', 'h9', { epoch: { incarnation: 'i', counter } })));
+    const short = { dimension: 'eligibility', needed: 2, available: 1 };
+    const late = under(1);
+    expect(typeof late === 'object' && [...late.conflicts]).toEqual([['a', { reason: 'no-fit', short }]]);
+    expect(under(2)).toBe('added');
+  });
+
   it('refuses places of jobs that we do not own, and no others', () => {
     const added = draftOf().add(
       places(testAllocation('a', 'h1'), testAllocation('b', 'h1', { job: 'not-ours' })),
