@@ -59,6 +59,8 @@ function provenBefore({ world }: Term, job: OwnedJob): number | undefined {
     const neededMs = job.record.job.groups[allocation.group]?.minHealthyMs ?? MIN_HEALTHY_MS;
     return report !== null && isUp(report) && upSinceMs !== null && nowMs - upSinceMs >= neededMs;
   };
-  const isAll = [first, ...others].every((entry) => entry.allocation.jobVersion === version && isProven(entry));
+  const isAll = [first, ...others].every(
+    (entry) => entry.allocation.jobVersion === version && isProven(entry),
+  );
   return isAll ? version : undefined;
 }

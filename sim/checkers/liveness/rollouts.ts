@@ -41,7 +41,8 @@ function isUpdated({ job, version, desired }: JobRecord): boolean {
 function isPaused({ job: { namespace, name }, version }: JobRecord, { pauses }: CellAt): boolean {
   if (pauseOn(pauses, 'rollouts', { namespace, job: name, version }) !== null) return true;
   for (const pause of pauses.values())
-    if (pause.what === 'rollouts' && isInForce(pause) && (pause.host ?? pause.pool) !== undefined) return true;
+    if (pause.what === 'rollouts' && isInForce(pause) && (pause.host ?? pause.pool) !== undefined)
+      return true;
   return false;
 }
 
