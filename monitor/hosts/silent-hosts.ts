@@ -1,6 +1,6 @@
 import type { Allocation } from '../../src/core/cell/allocation.ts';
 import type { JobRecord } from '../../src/core/cell/job.ts';
-import { liesOnHost } from '../../src/core/cell/volume.ts';
+import { hasBrought, liesOnHost } from '../../src/core/cell/volume.ts';
 import { answerText, isFenced, SELF_FENCE } from '../../src/core/host/fences.ts';
 import type { Eligibility } from '../../src/core/host/host.ts';
 import type { CellView } from '../../src/runtime/reports/cell-view.ts';
@@ -49,7 +49,7 @@ export class SilentHosts {
       detail: [
         `${String(held.length)} on ${host}`,
         this.#standing(lost, verdict),
-        fence ?? next(record, host, moves, lost),
+        fence ?? (lost !== null && held.some(hasBrought) ? volumeFor(host) : next(record, host, moves, lost)),
       ]
         .filter((part) => part !== '')
         .join(', '),
@@ -96,6 +96,11 @@ function fenceFor(
   const word =
     asked.map((name) => `; by hand: moorage host fenced ${host} --fence ${name} --reason TEXT`)[0] ?? '';
   return `${what} (waits for ${seconds(nowMs - lost.sinceMs)}, ${answers.join(', ') || 'no answer yet'})${word}`;
+}
+
+/** Of data that another host can have only when this one surely has it no more. */
+function volumeFor(host: string): string {
+  return `which may still write to its volume: if nothing runs there any more: moorage host remove ${host} --reason TEXT`;
 }
 
 /** What follows for the allocations there. */

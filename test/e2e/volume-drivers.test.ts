@@ -1,4 +1,5 @@
-import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { HostListAnswer, JobStatus } from '../../src/wire/api/monitor-api.ts';
@@ -17,6 +18,7 @@ import {
 
 const folder = testFolder();
 const SHARE = join(folder.path, 'share');
+const MOUNTS = join(folder.path, 'mounts');
 const DRIVERS = join(PROJECT_ROOT, 'examples', 'volume-drivers');
 const CLAIM = 'db.db.data.0';
 let cell: DevCellProcess;
@@ -43,7 +45,7 @@ async function startAgent(id: string, at: number): Promise<void> {
       ],
       ...['--ports', `${String(first)}-${String(first + 9)}`],
       ...['--volume-driver', `share=${DRIVERS}/directory,${SHARE}`],
-      ...['--volume-driver', `disk=${DRIVERS}/loop,${SHARE}`],
+      ...['--volume-driver', `disk=${DRIVERS}/loop,${SHARE},${MOUNTS}`],
     ],
     { cwd: folder.path },
   );
@@ -69,6 +71,7 @@ afterAll(async () => {
     await end;
   }
   expect((await cell.stop()).code).toBe(0);
+  spawnSync('umount', ['--', MOUNTS]);
   folder[Symbol.dispose]();
 });
 
@@ -129,5 +132,88 @@ describe('a volume of scope global', () => {
     expect(holdersOf(CLAIM)).toEqual([other]);
     await moorage('host', 'ready', first, '--reason', 'test');
     expect((await moorage('volume', 'list')).stdout).toMatch(/global \(share\)/);
+  });
+
+  it('S0.26 an agent that is killed goes on where it stopped, and its volume is detached when its job stops', async () => {
+    const holder = (await volume(CLAIM))?.host ?? '';
+    agents.get(holder)?.kill('SIGKILL');
+    await agents.get(holder)?.end;
+    // Nobody is there to end it and to detach its data: that is left to the next agent.
+    await moorage('stop', 'db');
+    expect(holdersOf(CLAIM)).toEqual([holder]);
+    await startAgent(holder, holder === 'host-a' ? 0 : 1);
+    expect((await moorage('stop', 'db', '--wait', '--timeout', '60s')).code).toBe(0);
+    expect(holdersOf(CLAIM)).toEqual([]);
+    expect(await volume(CLAIM)).toMatchObject({ holders: [] });
+    expect((await moorage('volume', 'delete', CLAIM)).stdout).toBe(`${CLAIM}\n`);
+    expect(readdirSync(join(SHARE, 'default', CLAIM))).toEqual([]);
+    expect(await volume(CLAIM)).toBeUndefined();
+  });
+
+  it('S0.26 of a lost host it is held until somebody answers for that host, and then taken by force', async () => {
+    await submit(service('forced', 'share', { forceDetach: true }));
+    const claim = 'forced.forced.data.0';
+    const [first = ''] = await places('forced', 1);
+    const other = first === 'host-a' ? 'host-b' : 'host-a';
+    agents.get(first)?.kill('SIGSTOP');
+    try {
+      await until(
+        () => answer<HostListAnswer>('hosts'),
+        ({ hosts }) => hosts.some(({ host, alive }) => host.id === first && !alive),
+      );
+      await moorage('host', 'lost', first, '--reason', 'no answer');
+      const told = await until(
+        async () => (await moorage('why', 'forced')).stdout,
+        (text) => text.includes('may still write to its volume'),
+      );
+      expect(told).toContain(`moorage host remove ${first}`);
+      expect(holdersOf(claim)).toEqual([first]);
+      expect((await moorage('host', 'remove', first, '--reason', 'unplugged')).code).toBe(0);
+      expect(await places('forced', 2)).toEqual([first, other]);
+      expect(holdersOf(claim)).toEqual([other]);
+    } finally {
+      agents.get(first)?.kill('SIGCONT');
+    }
+    // Its old holder returns, ends what it still has, and takes nothing away.
+    await isThere(first);
+    await until(
+      async () => readdirSync(join(folder.path, first, 'attachments')),
+      (left) => left.length === 0,
+    );
+    expect(holdersOf(claim)).toEqual([other]);
+    expect((await moorage('stop', 'forced', '--wait', '--timeout', '60s')).code).toBe(0);
+  });
+
+  it('S0.26 whose driver fails, or is on no host, says so', async () => {
+    await submit({ ...service('absent', 'nowhere'), name: 'absent' });
+    const why = await until(
+      async () => (await moorage('why', 'absent')).stdout,
+      (text) => text.includes('nowhere'),
+    );
+    expect(why).toContain('host.volume-driver.nowhere exists: not set');
+    await submit(service('broken', 'disk', { access: 'shared' }));
+    const status = await until(
+      async () => (await moorage('status', 'broken')).stdout,
+      (text) => text.includes('driver disk'),
+    );
+    expect(status).toContain('an image is mounted by one host only: write access: exclusive');
+    for (const job of ['absent', 'broken']) await moorage('stop', job, '--wait', '--timeout', '60s');
+  });
+
+  it('S0.26 a file system in an image follows its job, and is mounted nowhere afterwards', async () => {
+    await submit(service('image', 'disk', { size: '16Mi' }));
+    const [first = ''] = await places('image', 1);
+    expect((await moorage('host', 'drain', first, '--wait', '--reason', 'test')).code).toBe(0);
+    const other = first === 'host-a' ? 'host-b' : 'host-a';
+    expect(await places('image', 2)).toEqual([first, other]);
+    expect(
+      readFileSync('/proc/self/mountinfo', 'utf8')
+        .split('\n')
+        .filter((line) => line.includes('image.image')),
+    ).toHaveLength(1);
+    expect((await moorage('stop', 'image', '--wait', '--timeout', '60s')).code).toBe(0);
+    expect(readFileSync('/proc/self/mountinfo', 'utf8')).not.toContain('image.image');
+    expect((await moorage('volume', 'delete', 'image.image.data.0')).stdout).toBe('image.image.data.0\n');
+    expect(readdirSync(SHARE).filter((name) => name.includes('.img'))).toEqual([]);
   });
 });

@@ -21,6 +21,11 @@ const usesOf = (job: string) =>
       of === job ? volumes.map((use) => ({ host, ...use })) : [],
     );
 
+async function whyOf(job: string) {
+  const { address } = roleCodec.decode(world.cell.get(keys.role('scheduler', 'service-1'))?.value ?? '');
+  return new SchedulerClient(world.network.client()).why(address, 'default', job);
+}
+
 describe('S0.26 a volume of a driver', () => {
   it('has one holder at a time, and whoever wants it waits for that one and says so', async () => {
     for (const host of ['h1', 'h2']) await world.host(host, 4_000);
@@ -31,8 +36,7 @@ describe('S0.26 a volume of a driver', () => {
     expect(had).toMatchObject({ claim: 'pg', driver: 'share', create: true });
     await world.submit(withVolume('second', { claim: 'pg' }));
     await world.until(() => scheduler.status().pending === 1, 'the second one waits');
-    const { address } = roleCodec.decode(world.cell.get(keys.role('scheduler', 'service-1'))?.value ?? '');
-    const why = await new SchedulerClient(world.network.client()).why(address, 'default', 'second');
+    const why = await whyOf('second');
     expect(why?.summary).toContain(`volume pg has a holder on ${had?.host ?? ''}, and is not shared`);
     await world.submit(withVolume('first', { claim: 'pg' }), 1, 'stop');
     await world.until(() => usesOf('second').length === 1, 'the second one has it');
@@ -65,6 +69,7 @@ describe('S0.26 a volume of a driver', () => {
       await world.lose(host);
       await world.clock.advance(60_000);
       expect(usesOf(name).every((use) => use.host === host)).toBe(true);
+      expect((await whyOf(name))?.summary).toContain(`moorage host remove ${host}`);
       await world.lose(host, { confirmed: 'removed' });
       await world.until(() => usesOf(name).some((use) => use.host !== host), `${name} has it elsewhere`);
       const [now] = usesOf(name).filter((use) => use.host !== host);
