@@ -324,7 +324,7 @@ src/runtime/commit/read-back.ts store.attempt scheduler:intents,ledger monitor:l
 src/runtime/records/cell-meta.ts store.attempt*2 scheduler:meta
 src/runtime/records/cell-meta.ts store.read*2 scheduler:meta
 src/runtime/records/ledger-feed.ts store.follow scheduler:ledger
-src/runtime/records/records.ts store.follow scheduler:alive,eligibility,hosts,meta,owners,pauses,pools,roles,secrets,shared agent:pauses,roles monitor: arbiter:keeper,pauses,quotas,roles
+src/runtime/records/records.ts store.follow scheduler:alive,eligibility,hosts,meta,owners,pauses,pools,roles,secrets,shared agent:pauses,roles monitor: arbiter:keeper,pauses,quotas,roles,shared
 src/runtime/reports/stream-reader.ts http.stream scheduler:get.reports agent: monitor:get.reports arbiter:get.reports
 `).map(siteOf);
 
