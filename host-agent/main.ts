@@ -50,7 +50,7 @@ import type { UserRange } from './leases/task-users.ts';
 import type { AgentPorts } from './ports.ts';
 import type { ControlPlaneDeps } from './network/control-plane.ts';
 import { ControlPlane } from './network/control-plane.ts';
-import { FetchSlices } from './artifacts/fetch-slices.ts';
+import { FetchSliceClient } from './artifacts/fetch-slice-client.ts';
 import { HostNames, NAMES_KEPT_MS } from './names/host-names.ts';
 import { HostPauses } from './tasks/held-restarts.ts';
 import type { NetworkRules } from './network/network.ts';
@@ -195,7 +195,7 @@ export async function runAgent(options: AgentOptions): Promise<RunningAgent> {
       verifier: await verifierOf(options),
     },
   );
-  const fetches = new FetchSlices({ store, keys: cellKeys(options.cell), clock: systemClock, http });
+  const fetches = new FetchSliceClient({ store, keys: cellKeys(options.cell), clock: systemClock, http });
   const ports: AgentPorts = {
     disk,
     processes,

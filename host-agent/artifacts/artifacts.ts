@@ -1,6 +1,6 @@
 /**
  * The files that tasks name by their hash, on this host: fetched, kept and given up in this file. `fetch-pace.ts` holds fetches to
- * the rate that the cell has, `fetch-slices.ts` asks the arbiters for it.
+ * the rate that the cell has, `fetch-slice-client.ts` asks the arbiters for it.
  */
 import type { Artifact } from '../../src/core/cell/job.ts';
 import type { ArtifactSource, Fetched } from '../../src/ports/artifacts.ts';

@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { HostListAnswer, JobStatus } from '../../src/wire/api/monitor-api.ts';
 import type { DevCellProcess } from '../support/cli.ts';
-import { issueFor, pidIn, runCli, startCli, startDevCell, testFolder, until } from '../support/cli.ts';
+import { pidIn, runCli, startDevCell, testFolder, until } from '../support/cli.ts';
+import { runningOn, startEagerMonitor } from '../support/eager-monitor.ts';
 
 const folder = testFolder();
 const CONTROL = ['monitor-1', 'service-1', 'batch-1', 'arbiter-1'] as const;
@@ -33,13 +34,6 @@ async function submit(job: { readonly name: string; readonly [field: string]: un
 async function statusOf(job: string): Promise<JobStatus | null> {
   const { code, stdout } = await moorage('status', job, '-o', 'json');
   return code === 0 ? (JSON.parse(stdout) as JobStatus) : null;
-}
-
-function runningOn(status: JobStatus | null): readonly string[] {
-  const allocations = status?.allocations ?? [];
-  return allocations
-    .filter((one) => one.allocation.desired === 'run' && one.report?.state === 'running' && !one.stale)
-    .map((one) => one.allocation.host);
 }
 
 const isRunning = (status: JobStatus | null): boolean => runningOn(status).length === 1;
@@ -93,9 +87,7 @@ it('S0.5 S0.6 a host dies while all control is down: what starts again finds tha
   for (const name of CONTROL) process.kill(pidOf(name), 'SIGKILL');
   process.kill(pidOf(host), 'SIGSTOP');
   // Started again by the cell, but this one, which never heard the host, gives its verdict sooner.
-  const where = ['--cell', cell.file.cell, '--etcd', cell.file.etcd[0] ?? '', '--id', 'monitor-9'];
-  const shown = ['--credentials', await issueFor(cell, 'monitor', 'monitor-9'), '--lost-after', '2s'];
-  const monitor = startCli(['monitor', ...where, ...shown], { cwd: folder.path });
+  const monitor = await startEagerMonitor(cell, ['--lost-after', '2s']);
   try {
     const moved = await until(() => statusOf('moves'), isRunning);
     expect(runningOn(moved)).not.toContain(host);

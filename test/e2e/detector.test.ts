@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import type { JobStatus } from '../../src/wire/api/monitor-api.ts';
 import type { VerdictsAnswer } from '../../src/wire/verdicts/verdicts.ts';
 import type { DevCellProcess } from '../support/cli.ts';
 import { ONE_OF_EACH, runCli, startDevCell, testFolder } from '../support/cli.ts';
@@ -17,6 +18,13 @@ async function run(name: string, command: string, more: object = {}): Promise<vo
   const job = { name, type: 'service', count: HOSTS, distinct: ['host'], script: command, ...more };
   writeFileSync(file, JSON.stringify({ resources: { cpu: '20m', memory: '16Mi' }, ...job }));
   expect((await moorage('run', '-d', file)).stderr).toBe('');
+}
+
+/** Instances of version 2. */
+async function newOf(job: string): Promise<number> {
+  const { stdout } = await moorage('status', job, '-o', 'json');
+  const { allocations } = JSON.parse(stdout) as JobStatus;
+  return allocations.filter(({ allocation }) => allocation.jobVersion === 2).length;
 }
 
 async function verdicts(): Promise<readonly string[]> {
@@ -40,10 +48,9 @@ describe('who is at fault, on real processes', () => {
     for (const name of ['web', 'api', 'queue']) await run(name, 'sleep 3600');
     for (const name of ['web', 'api', 'queue'])
       expect((await moorage('wait', name, '--for', 'running', '--timeout', '100s')).code).toBe(0);
-    // A version is known as good when it has been up for ten seconds.
-    const provenAtMs = Date.now() + 12_000;
-    await vi.waitFor(() => expect(Date.now()).toBeGreaterThan(provenAtMs), WAIT);
     await run('api', 'sleep 3601', { update: { parallelism: 1 } });
+    // Its first new instance has been up for `minHealthy` by then, and so has all of web: version 1 is known as good.
+    await vi.waitFor(async () => expect(await newOf('api')).toBeGreaterThan(1), WAIT);
     await run('web', 'sleep 5; exit 3', {
       update: { parallelism: 3 },
       restart: { attempts: 10, delay: '1s' },

@@ -3,17 +3,8 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { HostListAnswer, JobStatus } from '../../src/wire/api/monitor-api.ts';
 import type { CliProcess, DevCellProcess } from '../support/cli.ts';
-import {
-  ONE_OF_EACH,
-  PROJECT_ROOT,
-  issueFor,
-  pidIn,
-  runCli,
-  startCli,
-  startDevCell,
-  testFolder,
-  until,
-} from '../support/cli.ts';
+import { ONE_OF_EACH, PROJECT_ROOT, pidIn, runCli, startDevCell, testFolder, until } from '../support/cli.ts';
+import { runningOn, startEagerMonitor } from '../support/eager-monitor.ts';
 
 const folder = testFolder();
 const HOSTS = 3;
@@ -34,12 +25,10 @@ beforeAll(async () => {
     '--schedulers',
     'service',
   ]);
-  const where = ['--cell', cell.file.cell, '--etcd', cell.file.etcd[0] ?? '', '--id', 'monitor-9'];
-  const shown = ['--credentials', await issueFor(cell, 'monitor', 'monitor-9')];
   const program = join(folder.path, 'by-file.sh');
   cpSync(join(PROJECT_ROOT, 'examples', 'fences', 'by-file.sh'), program);
   const fence = ['--fence', `power=${program}`, '--fence-timeout', '1s'];
-  monitor = startCli(['monitor', ...where, '--lost-after', '2s', ...fence, ...shown], { cwd: folder.path });
+  monitor = await startEagerMonitor(cell, ['--lost-after', '2s', ...fence]);
   await monitor.says('"ready"');
 });
 
@@ -61,11 +50,6 @@ async function submit(name: string, fence: string): Promise<void> {
   writeFileSync(file, JSON.stringify(job));
   expect((await moorage('run', '-d', file)).stderr).toBe('');
 }
-
-const runningOn = ({ allocations }: JobStatus): readonly string[] =>
-  allocations
-    .filter((one) => one.allocation.desired === 'run' && one.report?.state === 'running' && !one.stale)
-    .map((one) => one.allocation.host);
 
 /** Freezes the agent of the job's host, and ends that in any case. */
 async function whileFrozen(job: string, work: (host: string) => Promise<void>): Promise<void> {

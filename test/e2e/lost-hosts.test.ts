@@ -3,16 +3,8 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { HostListAnswer, JobStatus } from '../../src/wire/api/monitor-api.ts';
 import type { CliProcess, DevCellProcess } from '../support/cli.ts';
-import {
-  ONE_OF_EACH,
-  issueFor,
-  pidIn,
-  runCli,
-  startCli,
-  startDevCell,
-  testFolder,
-  until,
-} from '../support/cli.ts';
+import { ONE_OF_EACH, pidIn, runCli, startDevCell, testFolder, until } from '../support/cli.ts';
+import { runningOn, startEagerMonitor } from '../support/eager-monitor.ts';
 
 const folder = testFolder();
 const HOSTS = 6;
@@ -36,9 +28,7 @@ beforeAll(async () => {
   ]);
   // Sessions of hosts that freeze together end up to a third of their TTL apart: nobody is declared lost in that time.
   const times = ['--lost-after', '5s', '--mass-loss-wait', '10s'];
-  const where = ['--cell', cell.file.cell, '--etcd', cell.file.etcd[0] ?? '', '--id', 'monitor-9'];
-  const shown = ['--credentials', await issueFor(cell, 'monitor', 'monitor-9')];
-  monitor = startCli(['monitor', ...where, ...times, ...shown], { cwd: folder.path });
+  monitor = await startEagerMonitor(cell, times);
   await monitor.says('"ready"');
 });
 
@@ -56,11 +46,6 @@ async function submit(job: { readonly name: string; readonly [field: string]: un
   writeFileSync(file, JSON.stringify(job));
   expect((await moorage('run', '-d', file)).stderr).toBe('');
 }
-
-const runningOn = ({ allocations }: JobStatus): readonly string[] =>
-  allocations
-    .filter((one) => one.allocation.desired === 'run' && one.report?.state === 'running' && !one.stale)
-    .map((one) => one.allocation.host);
 
 /** Freezes the agents of two hosts that hold something of the job, and ends that in any case. */
 async function whileFrozen(job: string, work: (frozen: readonly string[]) => Promise<void>): Promise<void> {

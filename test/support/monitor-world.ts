@@ -23,7 +23,7 @@ import {
 import type { MonitorDeps } from '../../monitor/monitor.ts';
 import { Monitor } from '../../monitor/monitor.ts';
 import { undocumented } from './documented.ts';
-import { ManualClock, until } from './manual-clock.ts';
+import { ManualClock, settle, until } from './manual-clock.ts';
 import { ReportingHost } from './reporting-host.ts';
 
 /** Monitors over a store and a network in memory, with hosts that say what the test wants. */
@@ -42,6 +42,15 @@ export class MonitorWorld {
 
   newStore(): MemoryCellStore {
     return new MemoryCellStore({ clock: this.clock, cell: this.cell });
+  }
+
+  /** Time passes; living hosts go on talking, and renew their sessions. */
+  async pass(seconds: number, living: readonly ReportingHost[]): Promise<void> {
+    for (let second = 0; second < seconds; second++) {
+      await this.clock.advance(1_000);
+      for (const host of living) host.beat();
+      await settle();
+    }
   }
 
   async monitor(id = 'm1', more: Partial<MonitorDeps> = {}): Promise<{ monitor: Monitor; address: string }> {

@@ -60,23 +60,14 @@ function checkPair(slot: string, older: Life, newer: Life, run: RunIndex, findin
     return;
   }
   const { fences, stopAfterDisconnectMs } = run.groupOf(older.story.allocation) ?? {};
-  if (fences !== undefined) {
-    findings.prove('I72', slot, `${ids} run at once, and a fence should have ended the older one`, [
-      older.from,
-      newer.story.created,
-      newer.from,
-      older.to ?? run.end,
-    ]);
-    return;
-  }
-  // The older one stops by itself before a successor is placed (`disconnect.stopAfter`).
-  if (stopAfterDisconnectMs !== undefined) {
-    findings.prove('I14', slot, `${ids} run at once, and the older one should have stopped by itself`, [
-      older.from,
-      newer.story.created,
-      newer.from,
-      older.to ?? run.end,
-    ]);
+  // The older one is ended before a successor is placed: by a fence, or by itself (`disconnect.stopAfter`).
+  if (fences !== undefined || stopAfterDisconnectMs !== undefined) {
+    const [invariant, why] =
+      fences === undefined
+        ? ['I14', 'the older one should have stopped by itself']
+        : ['I72', 'a fence should have ended the older one'];
+    const told = `${ids} run at once, and ${why}`;
+    findings.prove(invariant, slot, told, [older.from, newer.story.created, newer.from, older.to ?? run.end]);
     return;
   }
   const back = (run.eligibility.get(host) ?? []).find(

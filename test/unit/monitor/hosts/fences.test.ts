@@ -12,15 +12,6 @@ beforeEach(() => {
 });
 afterEach(() => world.close());
 
-/** Time passes; living hosts go on talking. */
-async function pass(seconds: number, living: readonly ReportingHost[]): Promise<void> {
-  for (let second = 0; second < seconds; second++) {
-    await world.clock.advance(1_000);
-    for (const host of living) host.beat();
-    await settle();
-  }
-}
-
 /** Three hosts, of which h1 is silent for so long that it is lost. */
 async function lostHost(): Promise<{ monitor: Monitor; address: string; living: readonly ReportingHost[] }> {
   const [gone, ...living] = [await world.host('h1'), await world.host('h2'), await world.host('h3')];
@@ -38,7 +29,7 @@ async function lostHost(): Promise<{ monitor: Monitor; address: string; living: 
   if (gone === undefined) throw new Error('no host');
   await gone.close();
   await world.write([{ kind: 'delete', key: world.keys.aliveOf('h1') }]);
-  await pass(35, living);
+  await world.pass(35, living);
   expect(await world.eligibilityOf('h1')).toMatchObject({ state: 'lost', counter: 1 });
   return { ...found, living };
 }
@@ -59,7 +50,7 @@ describe('an operator’s word in place of a fence', () => {
       status: 200,
       body: { eligibility: { state: 'lost', counter: 1, fences } },
     });
-    await pass(2, living);
+    await world.pass(2, living);
     expect(await why()).toMatch(/lost for \d+ s \(no session and no report\), replaced/);
     const events = await world.call('GET', `${address}/v1/events?since=0&follow=false`);
     expect(events.body).toMatch(/host-fenced.*power: pulled the plug/);
@@ -67,7 +58,7 @@ describe('an operator’s word in place of a fence', () => {
     await world.call('POST', `${address}/v1/hosts/h1/eligibility`, { state: 'lost', reason: 'burnt' });
     expect(await world.eligibilityOf('h1')).toMatchObject({ counter: 2, fences });
     const back = await world.host('h1');
-    await pass(5, [...living, back]);
+    await world.pass(5, [...living, back]);
     expect(await world.eligibilityOf('h1')).toMatchObject({ state: 'ready', counter: 3 });
     expect(await world.eligibilityOf('h1')).not.toHaveProperty('fences');
   });

@@ -3,7 +3,6 @@ import type { Monitor } from '../../../../monitor/monitor.ts';
 import type { CommandEnd, Commands } from '../../../../src/ports/commands.ts';
 import { settle, until } from '../../../support/manual-clock.ts';
 import { allocationOf, jobOf, MonitorWorld } from '../../../support/monitor-world.ts';
-import type { ReportingHost } from '../../../support/reporting-host.ts';
 import { jobCodec } from '../../../../src/wire/records/records.ts';
 
 const TIMEOUT_MS = 10_000;
@@ -31,14 +30,6 @@ beforeEach(() => {
   fences = new Fences();
 });
 afterEach(() => world.close());
-
-async function pass(seconds: number, living: readonly ReportingHost[]): Promise<void> {
-  for (let second = 0; second < seconds; second++) {
-    await world.clock.advance(1_000);
-    for (const host of living) host.beat();
-    await settle();
-  }
-}
 
 const fencing = () => ({
   fencing: {
@@ -74,7 +65,7 @@ async function lost(wants: Readonly<Record<string, string | null>>, monitors = 1
   }
   await gone?.close();
   await world.write([{ kind: 'delete', key: world.keys.aliveOf('h1') }]);
-  await pass(35, living);
+  await world.pass(35, living);
   expect(await world.eligibilityOf('h1')).toMatchObject({ state: 'lost', counter: 1 });
   return { living, started };
 }
@@ -86,18 +77,18 @@ describe('programs that fence lost hosts', () => {
     await fences.answer(1, 'no route\nto the plug\n');
     const refused = { confirmed: false, counter: 1, by: 'm1', detail: 'exit 1: to the plug' };
     expect(await world.eligibilityOf('h1')).toMatchObject({ fences: { power: refused } });
-    await pass(4, living);
+    await world.pass(4, living);
     expect(fences.asked).toHaveLength(1);
-    await pass(2, living);
+    await world.pass(2, living);
     expect(fences.asked).toHaveLength(2);
     await fences.answer(null, 'no answer within 10000 ms');
-    await pass(9, living);
+    await world.pass(9, living);
     expect(fences.asked).toHaveLength(2);
-    await pass(2, living);
+    await world.pass(2, living);
     await fences.answer(0);
     const confirmed = { confirmed: true, detail: 'exit 0' };
     expect(await world.eligibilityOf('h1')).toMatchObject({ fences: { power: confirmed } });
-    await pass(60, living);
+    await world.pass(60, living);
     expect(fences.asked).toHaveLength(3);
   });
 
@@ -109,18 +100,18 @@ describe('programs that fence lost hosts', () => {
   it('I72 the answer is void when the host is back by then, and no host that is back is fenced', async () => {
     const { living } = await lost({ web: 'power' });
     const back = await world.host('h1');
-    await pass(3, [...living, back]);
+    await world.pass(3, [...living, back]);
     expect(await world.eligibilityOf('h1')).toMatchObject({ state: 'ready' });
     await fences.answer(0);
     expect(await world.eligibilityOf('h1')).not.toHaveProperty('fences');
-    await pass(30, [...living, back]);
+    await world.pass(30, [...living, back]);
     expect(fences.asked).toHaveLength(1);
   });
 
   it('S0.34 of two monitors the second asks when the first would have had its time', async () => {
     const { living } = await lost({ web: 'power' }, 2);
     expect(fences.asked).toHaveLength(1);
-    await pass(TIMEOUT_MS / 1_000 + 3, living);
+    await world.pass(TIMEOUT_MS / 1_000 + 3, living);
     expect(fences.asked).toHaveLength(2);
     await fences.answer(0);
     await fences.answer(1);

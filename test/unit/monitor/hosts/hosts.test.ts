@@ -116,15 +116,6 @@ describe('lost hosts', () => {
     await settle();
   }
 
-  /** Time passes; living hosts renew their sessions. */
-  async function pass(seconds: number, living: readonly ReportingHost[]): Promise<void> {
-    for (let second = 0; second < seconds; second++) {
-      await world.clock.advance(1_000);
-      for (const host of living) host.beat();
-      await settle();
-    }
-  }
-
   async function lostOf(hosts: readonly ReportingHost[]): Promise<readonly string[]> {
     const lost: string[] = [];
     for (const { id } of hosts) if ((await world.eligibilityOf(id))?.state === 'lost') lost.push(id);
@@ -136,9 +127,9 @@ describe('lost hosts', () => {
     const [gone, ...living] = hosts;
     if (gone === undefined) throw new Error('no host');
     await kill(gone);
-    await pass(25, living);
+    await world.pass(25, living);
     expect(await world.eligibilityOf('h1')).toBeNull();
-    await pass(10, living);
+    await world.pass(10, living);
     expect(await world.eligibilityOf('h1')).toMatchObject({ state: 'lost', counter: 1, by: 'm1' });
     expect((await world.eligibilityOf('h1'))?.silentMs).toBeGreaterThanOrEqual(30_000);
     expect(await world.ledgerOf('h1')).toMatchObject({ state: 'lost', counter: 1 });
@@ -148,14 +139,14 @@ describe('lost hosts', () => {
   it('I18 a host whose reports still come is not lost, though its session ended', async () => {
     const { hosts } = await cell(3);
     await world.write([{ kind: 'delete', key: world.keys.aliveOf('h1') }]);
-    await pass(60, hosts);
+    await world.pass(60, hosts);
     expect(await world.eligibilityOf('h1')).toBeNull();
   });
 
   it('I18 a host that is only silent is not lost while its session lives', async () => {
     const { hosts } = await cell(3);
     await hosts[0]?.close();
-    await pass(60, hosts.slice(1));
+    await world.pass(60, hosts.slice(1));
     expect(await world.eligibilityOf('h1')).toBeNull();
   });
 
@@ -165,16 +156,16 @@ describe('lost hosts', () => {
     if (one === undefined || two === undefined) throw new Error('no hosts');
     await kill(one);
     await kill(two);
-    await pass(85, living);
+    await world.pass(85, living);
     expect(await lostOf(hosts)).toEqual([]);
     const stream = await world.call('GET', `${address}/v1/events?since=0&follow=false`);
     expect(stream.body).toContain('verdicts-held-back');
     expect(monitor.state.follower.view.host('h1')?.staleSinceMs).not.toBeNull();
-    await pass(8, living);
+    await world.pass(8, living);
     expect(await lostOf(hosts)).toHaveLength(1);
-    await pass(4, living);
+    await world.pass(4, living);
     expect(await lostOf(hosts)).toHaveLength(1);
-    await pass(8, living);
+    await world.pass(8, living);
     expect(await lostOf(hosts)).toEqual(['h1', 'h2']);
     expect((await world.eligibilityOf('h2'))?.silentMs).toBeGreaterThanOrEqual(90_000);
   });
@@ -184,12 +175,12 @@ describe('lost hosts', () => {
     const [one, two, three, ...living] = hosts;
     if (one === undefined || two === undefined || three === undefined) throw new Error('no hosts');
     for (const host of [one, two, three]) await kill(host);
-    await pass(86, living);
+    await world.pass(86, living);
     const back = await world.host('h1');
     await until(() => monitor.state.follower.view.host('h1')?.staleSinceMs === null);
-    await pass(25, [...living, back]);
+    await world.pass(25, [...living, back]);
     expect(await lostOf(hosts)).toEqual([]);
-    await pass(40, [...living, back]);
+    await world.pass(40, [...living, back]);
     expect(await lostOf(hosts)).toEqual(['h2', 'h3']);
     expect(await world.eligibilityOf('h1')).toBeNull();
   });
@@ -197,7 +188,7 @@ describe('lost hosts', () => {
   it('I18 no host of a crowd is lost while none is left that could take its work', async () => {
     const { hosts } = await cell(3);
     for (const host of hosts) await kill(host);
-    await pass(200, []);
+    await world.pass(200, []);
     expect(await lostOf(hosts)).toEqual([]);
   });
 
@@ -209,7 +200,7 @@ describe('lost hosts', () => {
     for (const host of gone) await kill(host);
     const lost: number[] = [];
     for (let second = 0; second < 160; second++) {
-      await pass(1, living);
+      await world.pass(1, living);
       lost.push((await lostOf(hosts)).length);
     }
     expect(lost.at(80)).toBe(0);
@@ -228,7 +219,7 @@ describe('lost hosts', () => {
     expect(early).toMatchObject({ status: 409, body: { code: 'host-alive' } });
     expect((early.body as Problem).hint).toContain('moorage host drain h1');
     await kill(gone);
-    await pass(5, living);
+    await world.pass(5, living);
     expect(await world.call('POST', `${address}/v1/hosts/h1/eligibility`, ask)).toMatchObject({
       status: 200,
       body: { eligibility: { state: 'lost', confirmed: 'lost', by: 'operator', reason: 'burnt' } },
@@ -237,10 +228,10 @@ describe('lost hosts', () => {
     const stream = await world.call('GET', `${address}/v1/events?since=0&follow=false`);
     expect(stream.body).toMatch(/host-lost.*operator.*burnt/);
     // The monitors' verdict comes later, and changes nothing.
-    await pass(40, living);
+    await world.pass(40, living);
     expect(await world.eligibilityOf('h1')).toMatchObject({ confirmed: 'lost', counter: 1 });
     const back = await world.host('h1');
-    await pass(5, [...living, back]);
+    await world.pass(5, [...living, back]);
     expect(await world.eligibilityOf('h1')).toMatchObject({ state: 'ready', counter: 2 });
     expect(await world.eligibilityOf('h1')).not.toHaveProperty('confirmed');
   });
@@ -250,9 +241,9 @@ describe('lost hosts', () => {
     const [gone, ...living] = hosts;
     if (gone === undefined) throw new Error('no host');
     await kill(gone);
-    await pass(35, living);
+    await world.pass(35, living);
     const before = await world.eligibilityOf('h1');
-    await pass(20, living);
+    await world.pass(20, living);
     await world.call('POST', `${address}/v1/hosts/h1/eligibility`, { state: 'lost', reason: 'burnt' });
     const after = await world.eligibilityOf('h1');
     expect(after).toMatchObject({ confirmed: 'lost', counter: 2 });
@@ -267,16 +258,16 @@ describe('lost hosts', () => {
     const url = `${address}/v1/hosts/h1?reason=sold`;
     expect(await world.call('DELETE', url)).toMatchObject({ status: 409, body: { code: 'host-alive' } });
     await kill(gone);
-    await pass(5, living);
+    await world.pass(5, living);
     expect(await world.call('DELETE', url)).toMatchObject({ status: 200, body: { allocations: 1 } });
-    await pass(5, living);
+    await world.pass(5, living);
     expect(monitor.state.copy.hosts.size).toBe(3);
     await world.write([{ kind: 'delete', key: world.keys.allocation('default', 'web', 'a1') }]);
-    await pass(5, living);
+    await world.pass(5, living);
     expect([...monitor.state.copy.hosts.names()]).toEqual(['h2', 'h3']);
     expect(await world.call('DELETE', url)).toMatchObject({ status: 404 });
     const back = await world.host('h1');
-    await pass(5, [...living, back]);
+    await world.pass(5, [...living, back]);
     expect(await world.eligibilityOf('h1')).toMatchObject({ state: 'ready', counter: 2 });
   });
 
@@ -293,7 +284,7 @@ describe('lost hosts', () => {
       ((await world.call('GET', `${address}/v1/jobs/default/web/why`)).body as Why).summary;
     expect(await why()).toBe('running: 1 run, nothing waits');
     await kill(gone);
-    await pass(10, living);
+    await world.pass(10, living);
     expect(await why()).toMatch(
       /1 on h1, silent for \d+ s: declared lost in (19|2\d) s unless it returns, then replaced/,
     );
@@ -301,7 +292,7 @@ describe('lost hosts', () => {
     expect(status.body).toMatchObject({ silentHosts: [{ host: 'h1', allocations: 1 }] });
     const list = (await world.call('GET', `${address}/v1/hosts`)).body as HostListAnswer;
     expect(list.hosts[0]?.verdictAtMs).toBeGreaterThan(world.clock.nowMs());
-    await pass(25, living);
+    await world.pass(25, living);
     expect(await why()).toMatch(/1 on h1, lost for \d+ s \(no session and no report\), replaced/);
   });
 
@@ -310,11 +301,11 @@ describe('lost hosts', () => {
     const [gone, ...living] = hosts;
     if (gone === undefined) throw new Error('no host');
     await kill(gone);
-    await pass(35, living);
+    await world.pass(35, living);
     expect(await world.eligibilityOf('h1')).toMatchObject({ state: 'lost' });
     const back = await world.host('h1');
     await until(() => monitor.state.follower.view.host('h1')?.staleSinceMs === null);
-    await pass(2, [...living, back]);
+    await world.pass(2, [...living, back]);
     expect(await world.eligibilityOf('h1')).toMatchObject({ state: 'ready', counter: 2 });
     expect(await world.read(world.keys.ledger('h1'), ledgerCodec)).toMatchObject({
       state: 'ready',
@@ -328,7 +319,7 @@ describe('lost hosts', () => {
     const list = async () => (await world.call('GET', `${address}/v1/hosts`)).body as HostListAnswer;
     expect(await list()).toMatchObject({ incomplete: false });
     await hosts[0]?.close();
-    await pass(5, hosts.slice(1));
+    await world.pass(5, hosts.slice(1));
     const { hosts: listed } = await list();
     expect(listed.map((one) => [one.host.id, one.staleSinceMs])).toEqual([
       ['h1', heardMs],

@@ -15,9 +15,8 @@ import {
 } from '../../../../src/wire/records/records.ts';
 import type { RunAnswer } from '../../../../src/wire/api/monitor-api.ts';
 import { CELL_INCARNATION } from '../../../support/host-orders.ts';
-import { settle, until } from '../../../support/manual-clock.ts';
+import { until } from '../../../support/manual-clock.ts';
 import { allocationOf, MonitorWorld } from '../../../support/monitor-world.ts';
-import type { ReportingHost } from '../../../support/reporting-host.ts';
 import { reportOf } from '../../../support/reporting-host.ts';
 
 let world: MonitorWorld;
@@ -25,14 +24,6 @@ beforeEach(() => {
   world = new MonitorWorld();
 });
 afterEach(() => world.close());
-
-async function pass(seconds: number, hosts: readonly ReportingHost[]): Promise<void> {
-  for (let second = 0; second < seconds; second++) {
-    await world.clock.advance(1_000);
-    for (const host of hosts) host.beat();
-    await settle();
-  }
-}
 
 const OWNERLESS_S = REAPER_LIMITS.ownerlessMs / 1_000 + 5;
 
@@ -43,14 +34,14 @@ describe('reaper', () => {
     await world.place(allocationOf('h1', 'a1'));
     host.change(reportOf('h1', 'a1'));
     await until(() => monitor.state.follower.view.size === 1);
-    await pass(OWNERLESS_S, [host]);
+    await world.pass(OWNERLESS_S, [host]);
     expect(host.stops).toContain('a1');
     expect(monitor.state.copy.allocations.get('default/web/a1')?.value.desired).toBe('stop');
     host.change(reportOf('h1', 'a1', { state: 'killed', reason: 'stopped' }));
-    await pass(5, [host]);
+    await world.pass(5, [host]);
     expect(monitor.state.copy.allocations.size).toBe(1);
     host.change(reportOf('h1', 'a1', { state: 'killed', reason: 'stopped', released: true }));
-    await pass(5, [host]);
+    await world.pass(5, [host]);
     await until(() => monitor.state.copy.allocations.size === 0);
     expect(await world.ledgerOf('h1')).toMatchObject({ bands: [] });
     expect(monitor.state.copy.outcomesByJob.of('default/web').get('a1')?.value).toMatchObject({
@@ -73,9 +64,9 @@ describe('reaper', () => {
       open('kept'),
       open('orphan'),
     ]);
-    await pass(20, []);
+    await world.pass(20, []);
     expect([...monitor.state.copy.intents.rows()].map(([name]) => name)).toEqual(['default/kept/i1']);
-    await pass(60, []);
+    await world.pass(60, []);
     expect(monitor.state.copy.intents.size).toBe(0);
   });
 
@@ -84,7 +75,7 @@ describe('reaper', () => {
     const { monitor } = await world.monitor();
     await world.place(allocationOf('h1', 'a1'));
     // This host answers `no-allocation` to the stop.
-    await pass(OWNERLESS_S, [host]);
+    await world.pass(OWNERLESS_S, [host]);
     await until(() => monitor.state.copy.allocations.size === 0);
     expect(host.stops).toContain('a1');
     expect(monitor.state.copy.outcomes.size).toBe(1);
@@ -100,7 +91,7 @@ describe('reaper', () => {
     await world.write([
       { kind: 'put', key: world.keys.owner('default', 'owned'), value: ownerCodec.encode(owner) },
     ]);
-    await pass(OWNERLESS_S * 2, [host]);
+    await world.pass(OWNERLESS_S * 2, [host]);
     expect(host.stops).toEqual([]);
     expect(monitor.state.copy.allocations.size).toBe(2);
   });
@@ -114,10 +105,10 @@ describe('reaper', () => {
     await until(() => monitor.state.follower.view.size === 1);
     await host.close();
     await world.write([{ kind: 'delete', key: world.keys.aliveOf('h1') }]);
-    await pass(250, others);
+    await world.pass(250, others);
     expect(await world.eligibilityOf('h1')).toMatchObject({ state: 'lost' });
     expect(monitor.state.copy.allocations.size).toBe(1);
-    await pass(100, others);
+    await world.pass(100, others);
     await until(() => monitor.state.copy.allocations.size === 0);
     expect([...monitor.state.copy.outcomes.rows()][0]?.[1].value).toMatchObject({ state: 'lost' });
   });
@@ -131,10 +122,10 @@ describe('reaper', () => {
     await until(() => monitor.state.follower.view.size === 1);
     await host.close();
     await world.write([{ kind: 'delete', key: world.keys.aliveOf('h1') }]);
-    await pass(OWNERLESS_S, others);
+    await world.pass(OWNERLESS_S, others);
     expect(monitor.state.copy.allocations.size).toBe(1);
     await world.call('POST', `${address}/v1/hosts/h1/eligibility`, { state: 'lost', reason: 'burnt' });
-    await pass(5, others);
+    await world.pass(5, others);
     await until(() => monitor.state.copy.allocations.size === 0);
     // Its host had reported the end, and was lost before it had cleaned up.
     expect([...monitor.state.copy.outcomes.rows()][0]?.[1].value).toMatchObject({ state: 'complete' });
@@ -154,7 +145,7 @@ describe('reaper', () => {
     await world.place(allocationOf('h1', 'a2', { index: 1 }));
     for (const report of [reportOf('h1', 'a1'), reportOf('h1', 'a2', { index: 1 }), reportOf('h1', 'a3')])
       host.change(report);
-    await pass(10, [host]);
+    await world.pass(10, [host]);
     expect(new Set(host.stops)).toEqual(new Set(['a1']));
   });
 
@@ -173,19 +164,19 @@ describe('reaper', () => {
     await until(() => monitor.state.follower.view.size === 2);
     await host.close();
     await world.write([{ kind: 'delete', key: world.keys.aliveOf('h1') }]);
-    await pass(400, others);
+    await world.pass(400, others);
     await until(() => monitor.state.copy.allocations.size === 1);
     const back = await world.host('h1');
     // The third host has never reported: that no report names it is no evidence.
     for (const report of [reportOf('h1', 'a1'), reportOf('h1', 'a2', wanted), reportOf('h1', 'a3')])
       back.change(report);
-    await pass(10, [...others, back]);
+    await world.pass(10, [...others, back]);
     expect(new Set(back.stops)).toEqual(new Set(['a1']));
     back.change(reportOf('h1', 'a1', { state: 'stopping' }));
-    await pass(2, [...others, back]);
+    await world.pass(2, [...others, back]);
     const { length } = back.stops;
     back.change(reportOf('h1', 'a1', { state: 'killed', released: true }));
-    await pass(10, [...others, back]);
+    await world.pass(10, [...others, back]);
     expect(back.stops).toHaveLength(length);
   });
 
@@ -199,10 +190,10 @@ describe('reaper', () => {
     await world.place(allocationOf('h1', 'a1', of));
     host.change(reportOf('h1', 'a1', { ...of, state: 'complete', released: true }));
     await world.end(allocationOf('h1', 'a1', of));
-    await pass(90, [host]);
+    await world.pass(90, [host]);
     expect(monitor.state.copy.jobs.size).toBe(1);
     expect(host.reports.size).toBe(1);
-    await pass(20, [host]);
+    await world.pass(20, [host]);
     await until(() => monitor.state.copy.outcomes.size === 0);
     expect(host.reports.size).toBe(0);
     expect((await world.store.list(world.keys.jobs)).entries.size).toBe(0);
@@ -225,11 +216,11 @@ describe('reaper', () => {
         status: 200,
         body: { desired: 'stop', deleted: true },
       });
-    await pass(OWNERLESS_S, [host]);
+    await world.pass(OWNERLESS_S, [host]);
     expect(host.stops).toContain('a1');
     expect(monitor.state.copy.jobs.size).toBe(1);
     host.change(reportOf('h1', 'a1', { state: 'killed', reason: 'stopped', released: true }));
-    await pass(5, [host]);
+    await world.pass(5, [host]);
     expect(await world.call('GET', url)).toMatchObject({ status: 404 });
     for (const prefix of [world.keys.jobs, world.keys.versions, world.keys.outcomes, world.keys.allocations])
       expect((await world.store.list(prefix)).entries.size).toBe(0);
@@ -248,7 +239,7 @@ describe('reaper', () => {
     await world.call('DELETE', `${address}/v1/jobs/default/web`);
     await world.call('POST', `${address}/v1/jobs`, file);
     await world.write([{ kind: 'delete', key: world.keys.allocation('default', 'web', 'a1') }]);
-    await pass(10, [host]);
+    await world.pass(10, [host]);
     expect(monitor.state.copy.jobs.get('default/web')?.value).toMatchObject({ version: 2, desired: 'run' });
     expect(monitor.state.copy.jobs.get('default/web')?.value).not.toHaveProperty('deleted');
   });
@@ -259,14 +250,14 @@ describe('reaper', () => {
     const end = async (name: string): Promise<void> => {
       await world.call('POST', `${address}/v1/jobs`, { name, type: 'batch', command: ['x'] });
       await world.end(allocationOf('h1', `of-${name}`, { job: name, group: name }));
-      await pass(10, []);
+      await world.pass(10, []);
     };
     await world.call('POST', `${address}/v1/jobs`, { name: 'runs', type: 'batch', command: ['x'] });
     for (const name of ['one', 'two', 'three', 'four']) await end(name);
-    await pass(10, []);
+    await world.pass(10, []);
     const names = () => [...monitor.state.copy.jobs.names()].sort();
     expect(names()).toEqual(['default/four', 'default/runs', 'default/three']);
-    await pass(1_000, []);
+    await world.pass(1_000, []);
     expect(names()).toEqual(['default/runs']);
     expect(monitor.state.copy.outcomes.size).toBe(0);
   });
@@ -278,10 +269,10 @@ describe('reaper', () => {
       const run = await world.call('POST', `${address}/v1/runs`, file, { 'idempotency-key': key });
       const { job } = run.body as RunAnswer;
       await world.end(allocationOf('h1', `of-${key}`, { job, group: job }));
-      await pass(10, []);
+      await world.pass(10, []);
     };
     for (const key of ['one', 'two', 'three']) await end(key);
-    await pass(10, []);
+    await world.pass(10, []);
     const names = [...monitor.state.copy.outcomes.names()].map((name) =>
       name.slice(name.lastIndexOf('/') + 1),
     );
@@ -303,10 +294,10 @@ describe('reaper', () => {
     await world.place(allocationOf('h1', 'a1', { jobVersion: 1 }));
     host.change(reportOf('h1', 'a1'));
     await world.end(allocationOf('h1', 'a2', { jobVersion: 2, index: 1 }));
-    await pass(5, [host]);
+    await world.pass(5, [host]);
     const kept = () => [...monitor.state.copy.versions.names()].map((name) => Number(name.slice(-6)));
     expect(kept()).toEqual([1, 2, 4, 5]);
-    await pass(520, [host]);
+    await world.pass(520, [host]);
     expect(kept()).toEqual([1, 2]);
   });
 
@@ -322,7 +313,7 @@ describe('reaper', () => {
         state: 'killed',
         cause: 'x',
       });
-    await pass(10, []);
+    await world.pass(10, []);
     expect(monitor.state.copy.outcomes.size).toBe(left);
   });
 
@@ -333,7 +324,7 @@ describe('reaper', () => {
     await world.place(allocationOf('h1', 'a2', { job: 'other', group: 'other' }));
     host.change(reportOf('h1', 'a1', { state: 'killed', released: true }));
     host.change(reportOf('h1', 'a2', { job: 'other', group: 'other', state: 'killed', released: true }));
-    await pass(OWNERLESS_S, [host]);
+    await world.pass(OWNERLESS_S, [host]);
     await until(() => one.monitor.state.copy.allocations.size === 0);
     expect(await world.ledgerOf('h1')).toMatchObject({ bands: [] });
     expect(one.monitor.state.copy.outcomes.size).toBe(2);
@@ -358,7 +349,7 @@ describe('reaper', () => {
       await raiseCounter(where, 7);
       host.change(reportOf('h1', 'a1'));
       await until(() => monitor.state.follower.view.size === 1);
-      await pass(OWNERLESS_S, [host]);
+      await world.pass(OWNERLESS_S, [host]);
       expect(new Set(stops.map(({ epoch }) => epoch.counter))).toEqual(new Set([7]));
       expect(stops[0]?.epoch.incarnation).toBe('c1');
     },
@@ -381,7 +372,7 @@ describe('reaper', () => {
     await world.place(allocationOf('h1', 'a1'));
     host.change(reportOf('h1', 'a1'));
     await until(() => monitor.state.follower.view.size === 1);
-    await pass(OWNERLESS_S, [host]);
+    await world.pass(OWNERLESS_S, [host]);
     expect(warnings).toContainEqual(
       expect.objectContaining({ allocation: 'a1', kind: 'refused', code: 'epoch-old' }),
     );
@@ -401,11 +392,11 @@ describe('reaper', () => {
       close: () => client.close(),
     };
     const { monitor } = await world.monitor('m1', { http, reaper: { outcomeRetentionMs: 1_000 } });
-    await pass(30, [host]);
+    await world.pass(30, [host]);
     expect(monitor.state.copy.outcomes.size).toBe(2);
     expect(host.reports.size).toBe(1);
     isCut = false;
-    await pass(15, [host]);
+    await world.pass(15, [host]);
     await until(() => monitor.state.copy.outcomes.size === 0);
     expect(host.reports.size).toBe(0);
   });
@@ -418,17 +409,17 @@ describe('reaper', () => {
     await world.write([{ kind: 'delete', key: world.keys.aliveOf('h1') }]);
     const times = { outcomeRetentionMs: 1_000, orphanMs: 300_000 };
     const { monitor } = await world.monitor('m1', { reaper: times });
-    await pass(250, others);
+    await world.pass(250, others);
     expect(await world.eligibilityOf('h1')).toMatchObject({ state: 'lost' });
     expect(monitor.state.copy.outcomes.size).toBe(1);
-    await pass(100, others);
+    await world.pass(100, others);
     await until(() => monitor.state.copy.outcomes.size === 0);
   });
 
   it('the outcomes of a host that is no longer registered wait for no host', async () => {
     await world.end(allocationOf('h1', 'a1'));
     const { monitor } = await world.monitor('m1', { reaper: { outcomeRetentionMs: 1_000 } });
-    await pass(5, []);
+    await world.pass(5, []);
     await until(() => monitor.state.copy.outcomes.size === 0);
   });
 });

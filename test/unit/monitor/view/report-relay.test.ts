@@ -44,15 +44,6 @@ function follow(
   return follower;
 }
 
-/** Time passes in small steps; living hosts renew their sessions. */
-async function pass(seconds: number, hosts: readonly ReportingHost[]): Promise<void> {
-  for (let second = 0; second < seconds; second++) {
-    await world.clock.advance(1_000);
-    for (const host of hosts) host.beat();
-    await settle();
-  }
-}
-
 describe('the merged view as a source', () => {
   it('S4.24 a follower of one monitor sees what the monitor sees', async () => {
     const hosts = [await world.host('h1'), await world.host('h2')];
@@ -81,10 +72,10 @@ describe('the merged view as a source', () => {
     await until(() => monitor.state.follower.view.size === 1);
     const follower = follow(() => [{ name: 'm1', url: address }]);
     await until(() => follower.view.complete);
-    await pass(5, []);
+    await world.pass(5, []);
     expect(monitor.state.follower.view.host('h1')?.staleSinceMs).not.toBeNull();
     host.change(reportOf('h1', 'a1', { state: 'complete', released: true }));
-    await pass(5, []);
+    await world.pass(5, []);
     await until(() => monitor.state.follower.view.allocation('a1')?.state === 'complete');
     await settle();
     expect(follower.view.allocation('a1')?.state).toBe('complete');
@@ -133,7 +124,7 @@ describe('the merged view as a source', () => {
     const hosts = [await world.host('h1'), await world.host('h2'), await world.host('h3')];
     const { follower, sever, reporting } = await followCutOff(hosts);
     sever('m1', hosts.slice(1));
-    await pass(30, hosts);
+    await world.pass(30, hosts);
     expect(follower.source).toBe('m2');
     expect(reporting()).toBe(3);
     hosts[1]?.change(reportOf('h2', 'a1'));
@@ -144,7 +135,7 @@ describe('the merged view as a source', () => {
     const hosts = [await world.host('h1'), await world.host('h2')];
     const { follower, sever, reporting } = await followCutOff(hosts);
     sever('m1', hosts.slice(1));
-    await pass(60, hosts);
+    await world.pass(60, hosts);
     expect(follower.source).toBe('m1');
     expect(reporting()).toBe(1);
   });
@@ -157,7 +148,7 @@ describe('the merged view as a source', () => {
     let changes = 0;
     let last = follower.source;
     for (let second = 0; second < 300; second++) {
-      await pass(1, hosts);
+      await world.pass(1, hosts);
       const now = follower.source ?? last;
       if (now !== last) changes += 1;
       last = now;
@@ -176,12 +167,12 @@ describe('the merged view as a source', () => {
     await until(() => follower.view.complete && follower.view.size === 1);
     const heardMs = world.clock.nowMs();
     await quiet.close();
-    await pass(6, [other]);
+    await world.pass(6, [other]);
     expect(seen).toContain('h1 silent');
     expect(follower.view.host('h1')).toMatchObject({ staleSinceMs: heardMs, allocations: 1 });
     const back = await world.host('h1');
     back.incarnation = 2;
-    await pass(2, [other, back]);
+    await world.pass(2, [other, back]);
     await until(() => follower.view.host('h1')?.staleSinceMs === null);
     expect(follower.view.host('h2')?.staleSinceMs).toBeNull();
   });
@@ -230,7 +221,7 @@ describe('the merged view as a source', () => {
     const follower = follow(() => sources, [], new Set(['default/web']));
     await until(() => follower.view.host('h1') !== undefined);
     expect(await follower.fetchJob('default/web')).toBe(false);
-    await pass(5, []);
+    await world.pass(5, []);
     expect(await follower.fetchJob('default/web')).toBe(true);
     expect(await follow(() => [], [], new Set()).fetchJob('default/web')).toBe(false);
   });
@@ -290,7 +281,7 @@ describe('the merged view as a source', () => {
       if (random.below(5) === 0) world.network.cut(host.address);
       if (random.below(3) === 0) await world.clock.advance(200);
     }
-    await pass(10, hosts);
+    await world.pass(10, hosts);
     const digestOf = (view: ReportFollower['view']) =>
       hosts.map((host) =>
         [...view.on(host.id)].map((report) => `${report.id} ${String(report.restarts)}`).sort(),

@@ -9,7 +9,7 @@ import { sleep } from '../../src/runtime/wait/wait.ts';
 import type { FetchSlice } from '../../src/wire/api/arbiter-api.ts';
 import { roleCodec } from '../../src/wire/records/records.ts';
 
-export interface FetchSlicesDeps {
+export interface FetchSliceClientDeps {
   readonly store: CellStore;
   readonly keys: CellKeys;
   readonly clock: Clock;
@@ -20,15 +20,15 @@ export interface FetchSlicesDeps {
 const TIMEOUT_MS = 2_000;
 
 /** Asks the arbiters that the store lists for the rate at which this host may fetch. They are followed from the first fetch on. */
-export class FetchSlices {
-  readonly #deps: FetchSlicesDeps;
+export class FetchSliceClient {
+  readonly #deps: FetchSliceClientDeps;
   readonly #client: ArbiterClient;
   #arbiters: Table<RoleRecord> | null = null;
   #known: Promise<unknown> = Promise.resolve();
   /** Who answered last: the one that keeps the rates. */
   #keeper = '';
 
-  constructor(deps: FetchSlicesDeps) {
+  constructor(deps: FetchSliceClientDeps) {
     this.#deps = deps;
     this.#client = new ArbiterClient(deps.http, { timeoutMs: TIMEOUT_MS });
   }
