@@ -92,7 +92,7 @@ export class HostAgent {
   readonly #leaks: LeakWatch;
   readonly #memory: MemoryGuard;
   readonly #folders: DiskWatch;
-  readonly #turns = new KeyedMutex();
+  readonly #mutex = new KeyedMutex();
   #host: Host;
   readonly #release: () => Promise<void>;
   #stopEvents: () => void = () => undefined;
@@ -248,24 +248,24 @@ export class HostAgent {
 
   /** @param traceparent of the order's trace. @throws ProblemError with one of START_REFUSALS */
   start(request: StartRequest, traceparent?: string): Promise<AllocationReport> {
-    return this.#turns.runExclusive(request.allocation.id, () =>
+    return this.#mutex.runExclusive(request.allocation.id, () =>
       startAllocation(this.#context, request, traceparent),
     );
   }
 
   /** @throws ProblemError `no-allocation`, `epoch-old`, `disk-full` */
   stop(id: string, request: StopRequest): Promise<AllocationReport> {
-    return this.#turns.runExclusive(id, () => stopAllocation(this.#context, id, request));
+    return this.#mutex.runExclusive(id, () => stopAllocation(this.#context, id, request));
   }
 
   /** Forgets a released allocation. @throws ProblemError `not-released`, `disk-full` */
   remove(id: string): Promise<void> {
-    return this.#turns.runExclusive(id, () => removeAllocation(this.#context, id));
+    return this.#mutex.runExclusive(id, () => removeAllocation(this.#context, id));
   }
 
   /** @throws ProblemError `no-allocation`, `no-task`, `not-running`, `disk-full` */
   exec(id: string, request: ExecRequest): Promise<CommandStatus> {
-    return this.#turns.runExclusive(`${id}/${request.commandId}`, () =>
+    return this.#mutex.runExclusive(`${id}/${request.commandId}`, () =>
       runCommand(this.#context, id, request),
     );
   }

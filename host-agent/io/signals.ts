@@ -19,7 +19,7 @@ const SIGNALS_KNOWN_MAX = 2_000;
  */
 export class Signals {
   readonly #ports: AgentPorts;
-  readonly #turns = new KeyedMutex();
+  readonly #mutex = new KeyedMutex();
   readonly #known = new Map<string, Known>();
 
   constructor(ports: AgentPorts) {
@@ -32,7 +32,7 @@ export class Signals {
    * @throws DiskError when it cannot be recorded; then it is not sent
    */
   send(name: string, commandId: string, signal: string): Promise<number | null> {
-    return this.#turns.runExclusive(name, async () => {
+    return this.#mutex.runExclusive(name, async () => {
       const known = await this.#read(name);
       const before = known.entries.get(commandId);
       if (before !== undefined)
@@ -50,7 +50,7 @@ export class Signals {
 
   /** Sends what an earlier agent had written down and may not have sent. */
   async replay(name: string): Promise<void> {
-    await this.#turns.runExclusive(name, async () => {
+    await this.#mutex.runExclusive(name, async () => {
       const { entries } = await this.#read(name);
       if (entries.size === 0) return;
       const link = await this.#ports.processes.open(name);

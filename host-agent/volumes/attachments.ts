@@ -26,7 +26,7 @@ type Holder = Pick<Allocation, 'id' | 'namespace'>;
 export class Attachments {
   readonly #parts: AttachmentParts;
   /** Of one data a driver is asked one thing at a time. */
-  readonly #turns = new KeyedMutex();
+  readonly #mutex = new KeyedMutex();
 
   constructor(parts: AttachmentParts) {
     this.#parts = parts;
@@ -42,7 +42,7 @@ export class Attachments {
    */
   attach(holder: Holder, use: VolumeUse): Promise<{ readonly path: string } | { readonly why: string }> {
     const data = dataOf(holder, use);
-    return this.#turns.runExclusive(use.id, async () => {
+    return this.#mutex.runExclusive(use.id, async () => {
       const { driver = '', claim } = use;
       const found = this.#parts.drivers.get(driver);
       if (found === undefined) return { why: `this host has no volume driver ${driver} any more` };
@@ -81,7 +81,7 @@ export class Attachments {
   }
 
   #detach(id: string, allocation: string, record: AttachmentRecord): Promise<boolean> {
-    return this.#turns.runExclusive(id, async () => {
+    return this.#mutex.runExclusive(id, async () => {
       const { disk, log } = this.#parts;
       const holders = (await disk.list(ATTACHMENTS)).filter((name) => name.startsWith(`${id}.`));
       if (!holders.includes(`${id}.${allocation}`)) return true;
@@ -97,7 +97,7 @@ export class Attachments {
 
   /** Deletes data for good. @returns why not, for people; null: it is gone */
   delete(driver: string, data: BroughtData): Promise<string | null> {
-    return this.#turns.runExclusive(data.id, async () => {
+    return this.#mutex.runExclusive(data.id, async () => {
       const found = this.#parts.drivers.get(driver);
       if (found === undefined) return `this host has no volume driver ${driver}`;
       const answer = await found.run('delete', data);

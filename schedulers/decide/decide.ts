@@ -151,6 +151,7 @@ export class Decider {
     for (const { allocation, report, isFenced } of todo.givenUp) {
       const entry = job.entries.get(allocation.id);
       if (entry === undefined || entry.marking) continue;
+      // Data of a volume driver may be taken from its host by force only after such a release.
       this.#parts.releaser.release(job, entry, givenUpOutcome(allocation, report, nowMs), isFenced);
     }
   }
