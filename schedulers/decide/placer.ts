@@ -110,7 +110,7 @@ export class Placer {
       const places = this.#places(job, group, part);
       for (const [i, placement] of places.entries()) {
         const fill = part[i];
-        if (fill === undefined || placement === null) continue;
+        if (fill === undefined) continue;
         const id = makeId(nowMs, bytes, made.length * ID_BYTES);
         made.push(this.assume(job, group, fill, { id, planId, placement }));
       }
@@ -240,7 +240,7 @@ export class Placer {
     }
   }
 
-  #places(job: OwnedJob, group: Group, fills: readonly Fill[]): readonly (Placement | null)[] {
+  #places(job: OwnedJob, group: Group, fills: readonly Fill[]): readonly Placement[] {
     const { cell, options } = this.#term;
     const [first] = fills;
     if (first?.prefersHost !== undefined) {
@@ -254,14 +254,9 @@ export class Placer {
       const { chosen } = place(cell.state, request, this.#chance, options.placement);
       if (chosen.length > 0) return chosen;
     }
-    if (first?.host === undefined) {
-      const request = this.#request(job, group, fills.length, first, this.#heldBy(job, group));
-      return place(cell.state, request, this.#chance, options.placement).chosen;
-    }
-    return fills.map((fill) => {
-      const request = this.#request(job, pinned(group, fill.host), 1, fill, this.#heldBy(job, group));
-      return place(cell.state, request, this.#chance, options.placement).chosen[0] ?? null;
-    });
+    const where = pinned(group, first?.host);
+    const request = this.#request(job, where, fills.length, first, this.#heldBy(job, group));
+    return place(cell.state, request, this.#chance, options.placement).chosen;
   }
 
   #request(
@@ -300,7 +295,7 @@ function precedenceOf({ record }: OwnedJob, fill: Fill | undefined): number {
   return fill?.surplus === true ? SURPLUS_PRECEDENCE : record.job.precedence;
 }
 
-/** Slots that avoid the same hosts are placed together: one search for many. Pinned ones stay together. */
+/** Slots that avoid the same hosts, or are bound to the same one, are placed together: one search for many. */
 function byAvoided(fills: readonly Fill[]): Iterable<readonly Fill[]> {
   if (fills.length === 1) return [fills];
   const parts = new Map<string, Fill[]>();
@@ -308,7 +303,7 @@ function byAvoided(fills: readonly Fill[]): Iterable<readonly Fill[]> {
     const { avoidHosts, host, index, prefersHost } = fill;
     // Those that prefer a host are placed one by one: each counts the ones before.
     const own = prefersHost === undefined ? '' : ` ${String(index)}`;
-    const key = host === undefined ? `${avoidHosts.join(',')}${own}` : '@';
+    const key = host === undefined ? `${avoidHosts.join(',')}${own}` : `@${host}`;
     const part = parts.get(key);
     if (part === undefined) parts.set(key, [fill]);
     else part.push(fill);

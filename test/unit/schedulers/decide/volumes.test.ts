@@ -90,3 +90,22 @@ describe('S0.26 a volume of a driver', () => {
     expect(new Set(usesOf('web').map(({ id }) => id)).size).toBe(1);
   });
 });
+
+describe('S0.24 data on a host', () => {
+  it('brings back as many of its slots as have capacity there, and the others wait', async () => {
+    await world.host('h1', 250);
+    const { scheduler, events } = await world.scheduler({ id: 'service-1', kind: 'service' });
+    const { driver: _none, ...local } = { access: 'exclusive', onLoss: 'keep', driver: '' } as const;
+    const pair = makeJob('pair', { type: 'service' }, { count: 2, volumes: { data: local } }, 100);
+    await world.submit(pair);
+    await world.until(() => usesOf('pair').length === 2, 'both run');
+    await world.submit(pair, 2, 'stop');
+    await world.until(() => usesOf('pair').length === 0, 'both are gone');
+    await world.submit(makeJob('other', { type: 'service' }, { count: 1 }, 100));
+    await world.until(() => world.allocations().length === 1, 'another has the place of one');
+    await world.submit(pair, 3);
+    await world.until(() => usesOf('pair').length === 1, 'one is back');
+    await world.until(() => scheduler.status().pending === 1, 'one waits');
+    expect(events.filter(({ kind }) => kind === 'conflict')).toEqual([]);
+  });
+});
