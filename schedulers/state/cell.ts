@@ -105,13 +105,14 @@ export class PrivateCell {
     const { state } = this.book.get(host).ledger;
     const drainDeadlineMs = eligibility?.drainDeadlineMs ?? null;
     const lostAtMs = this.#lostAtMs.get(host);
-    if (state !== 'lost' || lostAtMs === undefined) return { state, drainDeadlineMs };
+    const silent = this.state.isAlive(host) ? null : { isSilent: true as const };
+    if (state !== 'lost' || lostAtMs === undefined) return { state, drainDeadlineMs, ...silent };
     const cutOffMs = (eligibility?.silentMs ?? 0) + this.#clock.monotonicMs() - lostAtMs;
     const atMs = givenUpAtMs(eligibility, this.#orphanMs);
     const isRemoved = eligibility?.confirmed === 'removed';
     const fences = eligibility?.fences;
     return {
-      ...{ state, drainDeadlineMs, cutOffMs },
+      ...{ state, drainDeadlineMs, cutOffMs, ...silent },
       ...(atMs === null ? {} : { givenUpAtMs: atMs, isRemoved }),
       ...(fences === undefined ? {} : { fences }),
     };

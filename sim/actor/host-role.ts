@@ -9,6 +9,8 @@ import { silentMetrics } from '../../src/adapters/telemetry/silent.ts';
 import type { Resources } from '../../src/core/cell/resources.ts';
 import { NO_RESOURCES } from '../../src/core/cell/resources.ts';
 import type { Machine } from '../machine/machine.ts';
+import type { SharedStorage } from '../machine/shared-storage.ts';
+import { VOLUME_DRIVERS } from '../machine/shared-storage.ts';
 import { SimDisk } from '../machine/sim-disk.ts';
 import { SimProcesses } from '../machine/sim-processes.ts';
 import { Actor } from './actor.ts';
@@ -34,6 +36,8 @@ export interface HostActorParts {
   readonly aliveTtlMs: number;
   /** Names that something on this host asks for all the time; null: its agent follows none. */
   readonly names: readonly string[] | null;
+  /** Whose data it brings to tasks; null: it keeps no volumes. */
+  readonly storage: SharedStorage | null;
   /** Is given the agent of each life, and what it knows of names. */
   readonly onUp: (agent: HostAgent, known: KnownNames | null) => void;
 }
@@ -65,6 +69,7 @@ export function hostActor(environment: Environment, parts: HostActorParts): Acto
         ...{ disk: new SimDisk(machine, life), processes: new SimProcesses(machine, life) },
         ...{ clock, random, log, metrics: silentMetrics },
         ...(names === null ? {} : { names: names.known }),
+        ...(parts.storage === null ? {} : { commands: parts.storage.commandsOf(machine, life) }),
       };
       const facts = {
         ...{ id: machine.host, address: '', capacity: parts.capacity, reserved: NO_RESOURCES },
@@ -76,7 +81,8 @@ export function hostActor(environment: Environment, parts: HostActorParts): Acto
         },
       };
       const crypto = { verifier: parts.enforcement ? simVerifier : null, digest };
-      const settings = { ...AGENT_SETTINGS, addresses: parts.addresses, logBounds: LOG_BOUNDS };
+      const drivers = parts.storage === null ? {} : { volumeDrivers: VOLUME_DRIVERS };
+      const settings = { ...AGENT_SETTINGS, addresses: parts.addresses, logBounds: LOG_BOUNDS, ...drivers };
       const agent = await HostAgent.open(agentPorts, facts, crypto, settings);
       own = agent;
       parts.onUp(agent, names?.known ?? null);

@@ -37,6 +37,7 @@
  * | I70 | `liveness/rollouts.ts` |
  * | I71 | `commits/surplus.ts` |
  * | I72 | `commits/fenced.ts`, `processes/overlaps.ts` |
+ * | I73 | `processes/data-holders.ts`, `resources/pools.ts` |
  * | S0.1 | `losses/lost-host-moves.ts`, `commits/drained-slots.ts` |
  * | S0.14 | `commits/duplicates.ts` |
  * | distinct | `commits/distinct.ts` |
@@ -63,6 +64,7 @@ import { checkDrainedSlots } from './commits/drained-slots.ts';
 import { checkMoves } from './commits/moves.ts';
 import { checkDrained } from './liveness/drained.ts';
 import { beforeOf, ComparedWritesChecker } from './store/compared-writes.ts';
+import { checkDataHolders } from './processes/data-holders.ts';
 import { checkExits } from './processes/exits.ts';
 import { checkGrants } from './tickets/grants.ts';
 import { checkEventStreams } from './answers/event-streams.ts';
@@ -136,6 +138,7 @@ export function checkRun(history: RecordedHistory, setting: RunSetting): RunRepo
   checkHostUsage(run, end.cell, findings);
   checkStartsAfterStop(history, run, findings);
   checkOverlaps(run, findings);
+  checkDataHolders(run, findings);
   checkExits(history, run, findings);
   checkKillCauses(history, run, findings);
   checkStarts(run, findings);

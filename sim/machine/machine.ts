@@ -6,6 +6,7 @@
  * - `sim-disk.ts`: the disk port; `disk-content.ts`: the files, and what of them is synced; `disk-faults.ts`: delays and failures
  * - `sim-processes.ts`: the process port
  * - `task-table.ts`: shims and tasks that run, their signals, ports and ends; `task-output.ts`: what a task writes to its stdout
+ * - `shared-storage.ts`: storage that all machines reach, behind a volume driver
  * - `task-env.ts`: the environment variables by which a job says what its simulated task does
  */
 import type { SeededRandom } from '../../src/core/random/random.ts';

@@ -3,7 +3,7 @@
  * `sim/mutants` are looked for in them, and one seed in twenty of `npm run sim` is one of them.
  *
  * - `requests.ts`: what clients ask for in most of them
- * - for single themes: `grown.ts` (elastic jobs, and others that take their surplus), `apart.ts` (jobs with `distinct` and `spread`), `drained.ts` (an operator closes and opens hosts), `fenced.ts` (jobs that want a fence), `followed.ts`
+ * - for single themes: `grown.ts` (elastic jobs, and others that take their surplus), `apart.ts` (jobs with `distinct` and `spread`), `drained.ts` (an operator closes and opens hosts), `fenced.ts` (jobs that want a fence), `volumes.ts` (jobs with data), `followed.ts`
  *   (monitors fail while events are followed), `gpus.ts` (jobs that ask for devices),
  *   `named.ts` (services that are followed by name), `rolled.ts` (updates that fail or wait), `read.ts` (monitors and disks fail while output is
  *   read), `rivals.ts` (up to six schedulers, and work that is preempted)
@@ -21,6 +21,7 @@ import { followedFaults } from './followed.ts';
 import { apart } from './apart.ts';
 import { drawnHostActions, drawnMoves, lasting } from './drained.ts';
 import { asking, DEVICES } from './gpus.ts';
+import { keeping } from './volumes.ts';
 import { fenced } from './fenced.ts';
 import { drawnRule, grown, GROWERS } from './grown.ts';
 import { named } from './named.ts';
@@ -102,6 +103,8 @@ const RUNS = {
   moved: movedRun,
   /** The same, and the jobs that ask to be replaced want a fence to say so first. */
   fenced: fencedRun,
+  /** Jobs with data, of one host or brought by a driver; in every second run a host is lost for long. */
+  volumes: volumesRun,
   /** Hosts that vanish together, more of them than are believed at once, for so long that they are lost one after the other. */
   vanished: vanishedRun,
   /** Slow messages, which later ones overtake. */
@@ -271,6 +274,17 @@ function fencedRun(random: SeededRandom): Run {
   const maySelf = run.faultPlan?.every(({ kind }) => kind !== 'freeze-host') === true;
   const changed = requests.map((request) => fenced(request, maySelf, random));
   return { ...run, scenario: FENCED, requests: changed };
+}
+
+const KEPT_DATA = { fences: true, volumes: true } as const;
+
+function volumesRun(random: SeededRandom): Run {
+  if (random.below(2) === 0) {
+    const scenario = { ...SHORT, ...KEPT_DATA, activeMs: 16_000 };
+    return { scenario, faults: UNSURE, requests: keeping(random, scenario.activeMs) };
+  }
+  const { faultPlan = [] } = movedRun(random);
+  return { scenario: { ...MOVED, ...KEPT_DATA }, faults: {}, faultPlan, requests: keeping(random, BACK_MS) };
 }
 
 /** A crowd waits 90 s after its sessions, and then goes one by one. */

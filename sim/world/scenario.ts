@@ -50,6 +50,8 @@ export interface Scenario {
   readonly read?: boolean;
   /** true: agents follow the names of all that clients ask for, and what they know of them is recorded. Absent: they follow none. */
   readonly names?: boolean;
+  /** true: hosts keep volumes, and reach storage by a volume driver. Absent: they keep none. */
+  readonly volumes?: boolean;
   /** true: monitors have a program that turns lost hosts off and on. Absent: they have none. */
   readonly fences?: boolean;
   /** A run in which less was done has tested nothing, and fails. */

@@ -20,6 +20,7 @@ import { quotaCodec } from '../../src/wire/records/records.ts';
 import type { Log } from '../../src/ports/telemetry.ts';
 import { History } from '../history/history.ts';
 import { Machine } from '../machine/machine.ts';
+import { SharedStorage } from '../machine/shared-storage.ts';
 import type { AgendaObserver } from '../agenda/agenda.ts';
 import { Agenda } from '../agenda/agenda.ts';
 import { Life } from '../agenda/life.ts';
@@ -71,6 +72,7 @@ export class World {
   /** Errors that roles logged: routes that failed inside, and the like. */
   readonly errors: string[] = [];
   readonly #trace: TraceSink | undefined;
+  readonly #storage: SharedStorage | null;
   #unserved = 0;
   readonly #endRandomFaults: readonly (() => void)[];
 
@@ -96,6 +98,7 @@ export class World {
       recordRandomFaults(faults, plan.length, history),
     ];
     this.names = namesIn(requests);
+    this.#storage = scenario.volumes === true ? new SharedStorage(random.split('storage')) : null;
     for (const host of numbered('host', scenario.hosts)) this.#addHost(host, options);
     this.#addRoles(options);
     this.#addClient(requests, plan, options.scenario);
@@ -147,6 +150,7 @@ export class World {
       hostActor(this.environment, {
         ...{ machine, capacity, gpuModels, addresses: ADDRESS_POOL, enforcement, aliveTtlMs: SESSION_TTL_MS },
         names: scenario.names === true ? this.names : null,
+        storage: this.#storage,
         onUp: (agent, known) => {
           this.agents.set(host, agent);
           if (known !== null) this.known.set(host, known);

@@ -3,6 +3,7 @@
  *
  * - This file: slots are filled, tasks are started, stopped allocations are gone (I10, I24, I55).
  * - `feasible.ts`: a host that has capacity for one more task of a group; `outstanding-grants.ts`: the part of a quota that the store does not show
+ * - `data.ts`: the hosts that the data of a slot leaves it
  * - `rollouts.ts`: an update has ended, or waits for somebody (I70)
  * - `drained.ts`: a drained host is empty after its deadline (I62)
  */
@@ -13,6 +14,7 @@ import { CAUSES } from '../../../src/core/slots/job-view.ts';
 import type { Stamp, Stamped } from '../../history/history.ts';
 import { lingerMsOf } from '../../machine/task-env.ts';
 import type { CellAt } from '../replay/replay.ts';
+import { hostsOfData } from './data.ts';
 import { feasibleHost } from './feasible.ts';
 import { outstandingGrantsIn } from './outstanding-grants.ts';
 import type { AllocationStory, RunIndex } from '../replay/run-index.ts';
@@ -101,7 +103,8 @@ function checkGroup(
     // What the store lost comes back with its claim, and waits where its capacity was given away meanwhile.
     if (runsOn !== null && feasibleHost(cell, record, group, new Set([runsOn]), outstanding) === null)
       continue;
-    const free = feasibleHost(cell, record, group, hostsFor(group, history, able, cell), outstanding);
+    const hosts = withData(hostsOfData(cell, record, group, index), hostsFor(group, history, able, cell));
+    const free = feasibleHost(cell, record, group, hosts, outstanding);
     if (free !== null)
       findings.prove('I10', slot, `is empty since ${wordsOf(since)}, and ${free} has capacity for it`, [
         since,
@@ -121,6 +124,10 @@ function hostsFor(
   if (reschedule.onDrain !== false || last?.cause !== CAUSES.draining) return able;
   const isAwaited = cell.hosts.has(last.host) && cell.eligibility.get(last.host)?.state !== 'lost';
   return isAwaited ? new Set([last.host].filter((host) => able.has(host))) : able;
+}
+
+function withData(only: ReadonlySet<string> | 'all', hosts: ReadonlySet<string>): ReadonlySet<string> {
+  return only === 'all' ? hosts : new Set([...hosts].filter((host) => only.has(host)));
 }
 
 /** The outcomes of the slot, by attempt: that of one on a lost host may be written after that of its successor. */

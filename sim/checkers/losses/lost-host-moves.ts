@@ -1,6 +1,7 @@
 import { isAdopted } from '../../../src/core/cell/allocation.ts';
 import type { Allocation } from '../../../src/core/cell/allocation.ts';
 import { jobKeyOf } from '../../../src/core/cell/ids.ts';
+import { hasBrought } from '../../../src/core/cell/volume.ts';
 import type { Group, JobRecord } from '../../../src/core/cell/job.ts';
 import { keepsReturned } from '../../../src/core/slots/duplicates.ts';
 import { CAUSES } from '../../../src/core/slots/job-view.ts';
@@ -137,7 +138,8 @@ function hostForSuccessor(
   const found = groupIn(allocation, cell);
   if (found === null || cell.eligibility.get(allocation.host)?.state !== 'lost') return null;
   const { record, group } = found;
-  if (group.stopAfterDisconnectMs !== undefined || group.fences !== undefined) return null;
+  if (group.stopAfterDisconnectMs !== undefined || group.fences !== undefined || hasBrought(allocation))
+    return null;
   if (group.parallelism !== null) return null;
   if (record.version !== allocation.jobVersion || allocation.index >= group.count) return null;
   for (const story of run.allocations.values())

@@ -3,7 +3,7 @@
  *
  * - This file: one shim, one start and one process for an attempt (I13, I30).
  * - `starts.ts`: starts follow the restart and reschedule policy (I6, I21, I22); `starts-after-stop.ts`: nothing starts after an acknowledged stop (I8)
- * - `overlaps.ts`: two allocations of one slot at once (I14, I15)
+ * - `overlaps.ts`: two allocations of one slot at once (I14, I15); `data-holders.ts`: two with the same data (I73)
  * - `kill-causes.ts`: a task is killed only for a cause (I16); `exits.ts`: exits are reported as they were (I23, I26)
  * - `adoptions.ts`: a restarted agent finds its tasks (I27, I33)
  */

@@ -21,6 +21,22 @@ export const IN_COMMITS: readonly Mutant[] = [
     breaks: ['I1', 'I3'],
   },
   {
+    name: 'data-for-two',
+    theme: 'volumes',
+    slip: 'a claim on data that a driver brings takes any number of holders',
+    file: 'src/core/quota/volume-claims.ts',
+    find: "if (access === 'exclusive' && used > 0) return heldText(claim, volume);",
+    replace: "if (access === 'exclusive' && used > 99) return heldText(claim, volume);",
+    also: [
+      {
+        file: 'schedulers/decide/data-places.ts',
+        find: "if (volume === undefined || used === 0 || access === 'shared') return null;",
+        replace: "if (volume === undefined || used < 99 || access === 'shared') return null;",
+      },
+    ],
+    breaks: ['I73'],
+  },
+  {
     name: 'intent-not-compared',
     theme: 'race',
     slip: 'a member of a large gang is committed without comparing that its intent is still open',

@@ -109,6 +109,10 @@ export class CellState {
     this.index.refill(slot);
   }
 
+  isAlive(id: string): boolean {
+    return this.#slots.get(id)?.alive === true;
+  }
+
   /** @param why placement there is paused, for people; null: it goes on. @returns whether it goes on again */
   setPaused(id: string, why: string | null): boolean {
     const slot = this.#slot(id);

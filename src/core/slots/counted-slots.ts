@@ -9,7 +9,7 @@ import { awaitsFence, surelyOverInMs } from './lost-hosts.ts';
 import { misplacedOf } from './misplaced.ts';
 import { causeOfMove, moveOf } from './moves.ts';
 import type { Gate } from './rollout.ts';
-import { gateOf, holdOf, holdOfVacant, isUp, isWatched, surgeIn, unprovenMs } from './rollout.ts';
+import { gateOf, holdOf, holdOfAway, holdOfVacant, isUp, isWatched, surgeIn, unprovenMs } from './rollout.ts';
 import { evaluateSurplus } from './surplus-slots.ts';
 import { updatePolicyOf } from './update-policy.ts';
 import type { Fill, JobView, LiveAllocation, Stop, EvaluationDraft } from './job-view.ts';
@@ -30,6 +30,7 @@ export function evaluateCounted(view: JobView, group: Group, draft: EvaluationDr
   scaleDown(table, view.elasticTarget === undefined ? size : Math.max(size, slotsMaxOf(group)), draft);
   const ofBefore = renewSurge(view, group, table, { size, sameWork }, draft);
   const holds: Hold[] = [];
+  const away: LiveAllocation[] = [];
   const vacant: { index: number; slot: Slot | undefined }[] = [];
   let busy = 0;
   let leaving = false;
@@ -43,6 +44,7 @@ export function evaluateCounted(view: JobView, group: Group, draft: EvaluationDr
       leaving ||= slot.live.every(({ allocation }) => allocation.desired !== 'run');
       const hold = ofBefore.has(index) ? { live: null } : holdIn(view, group, slot, displaced, draft);
       if (hold !== null) holds.push({ index, slot, live: hold.live });
+      else if (displaced.size > 0) away.push(...outOfReach(view, slot, displaced));
     } else {
       vacant.push({ index, slot });
     }
@@ -63,7 +65,7 @@ export function evaluateCounted(view: JobView, group: Group, draft: EvaluationDr
   const room = group.parallelism === null ? wanted.length : Math.max(0, group.parallelism - busy);
   const fills = group.gang ? together(wanted, leaving) : dueFirst(wanted, view.nowMs).slice(0, room);
   for (const fill of fills) offer(view, group, fill, draft);
-  replaceDisplaced(view, group, displaced, { holds, runsForEver, sameWork, table }, draft);
+  replaceDisplaced(view, group, displaced, { holds, away, runsForEver, sameWork, table }, draft);
   if (!runsForEver) evaluateSurplus(view, group, table, { sameWork, isFilled: wanted.length === 0 }, draft);
 }
 
@@ -161,6 +163,9 @@ function scaleDown(table: ReadonlyMap<number, Slot>, size: number, draft: Evalua
   }
 }
 
+/** No job is told that a host's session has begun again. */
+const HEARD_AGAIN_MS = 2_000;
+
 /** An allocation that is to be replaced where it is; `atOnce`: whatever the others do. */
 export interface Displaced {
   readonly live: LiveAllocation;
@@ -201,7 +206,7 @@ export interface Hold {
 }
 
 /**
- * Does the slot hold a roll-out up? What is to be replaced itself counts as up while it runs; anything else must have run for
+ * Does the slot hold a roll-out up? What is to be replaced itself, in turn, counts as up while it runs; anything else must have run for
  * a while without a restart, so that a version that does not stay up stops its own roll-out (S3.24).
  * @returns null: it does not
  */
@@ -214,13 +219,31 @@ export function holdIn(
 ): { readonly live: LiveAllocation | null } | null {
   const live = slot.live.find(({ allocation }) => allocation.desired === 'run');
   if (live === undefined) return { live: null };
-  if (displaced.has(live.allocation.id)) return isRunning(live) ? null : { live };
+  const goes = displaced.get(live.allocation.id);
+  if (goes !== undefined) return isRunning(live) && !goes.atOnce ? null : { live };
   // Nothing to roll out: nobody waits, and no timer is needed.
   if (displaced.size === 0 && !isWatched(view)) return null;
   const leftMs = unprovenMs(view, group, live);
   if (leftMs === 0) return null;
   if (leftMs !== null) draft.nextAtMs = earlier(draft.nextAtMs, view.nowMs + leftMs);
   return { live };
+}
+
+/** What is there on a host that nobody hears of, and stays: it may serve, and nobody may rely on that. */
+function outOfReach(
+  view: JobView,
+  { live }: Slot,
+  displaced: ReadonlyMap<string, Displaced>,
+): readonly LiveAllocation[] {
+  return live.filter(
+    ({ allocation: { desired, host, id } }) =>
+      desired === 'run' && !displaced.has(id) && isUnheard(view, host),
+  );
+}
+
+function isUnheard(view: JobView, host: string): boolean {
+  const { state, isSilent } = view.hostCondition(host);
+  return state === 'lost' || isSilent === true;
 }
 
 /**
@@ -235,21 +258,24 @@ export function replaceDisplaced(
   displaced: ReadonlyMap<string, Displaced>,
   state: {
     readonly holds: readonly Hold[];
+    /** On hosts that nobody hears of, and not to be replaced. */
+    readonly away: readonly LiveAllocation[];
     readonly runsForEver: boolean;
     readonly sameWork: (version: number) => boolean;
     readonly table: ReadonlyMap<number, Slot>;
   },
   draft: EvaluationDraft,
 ): void {
-  const { holds, runsForEver } = state;
+  const { holds, away, runsForEver } = state;
   const byVersion = [...displaced.values()].filter((one) => one.byVersion);
   const outdated = byVersion.length;
   const pauses = byVersion.map(({ live }) => rolloutPauseOn(view, live));
   const paused = pauses.find((pause) => pause !== null) ?? null;
   const [hold] = holds;
   const held = hold === undefined ? null : whyHeld(view, group, hold, state.sameWork);
+  const gone = away[0] === undefined ? null : holdOfAway(away[0]);
   const gate = runsForEver
-    ? gateOf(view, group, { ...state, outdated, held, paused, isWhole: !pauses.includes(null) }, draft)
+    ? gateOf(view, group, { ...state, outdated, held, gone, paused, isWhole: !pauses.includes(null) }, draft)
     : OPEN;
   const inTurn: Displaced[] = [];
   for (const one of displaced.values()) {
@@ -258,12 +284,16 @@ export function replaceDisplaced(
     if (one.atOnce || !runsForEver || isIdle) draft.stops.push(one.stop);
     else inTurn.push(one);
   }
-  const isDown = ({ live }: Displaced): boolean => live.report === null || !isUp(live.report);
+  const isDown = ({ live }: Displaced): boolean =>
+    live.report === null || !isUp(live.report) || isUnheard(view, live.allocation.host);
+  // What still serves waits for what may not.
   const turns = [...inTurn.filter(isDown), ...inTurn.filter((one) => !isDown(one))];
-  const room = Math.max(0, updatePolicyOf(group).parallelism - holds.length);
+  const room = Math.max(0, updatePolicyOf(group).parallelism - holds.length - away.length);
   for (const { stop } of turns.slice(0, room)) draft.stops.push(stop);
+  if (away.length > 0 && turns.length > room)
+    draft.nextAtMs = earlier(draft.nextAtMs, view.nowMs + HEARD_AGAIN_MS);
   if (outdated === 0 && (held === null || !isWatched(view))) return;
-  const waitsFor = gate.why ?? (room === 0 ? held : null) ?? paused;
+  const waitsFor = gate.why ?? (room === 0 ? (held ?? gone) : null) ?? paused;
   const { version } = view.record;
   draft.rollouts.push({ group: group.name, version, outdated, waitsFor, failed: gate.failed });
 }

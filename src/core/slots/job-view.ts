@@ -61,6 +61,8 @@ export interface GivenUp extends LiveAllocation {
 export interface HostCondition {
   readonly state: EligibilityState;
   readonly drainDeadlineMs: number | null;
+  /** It has no session: nobody knows what runs there. */
+  readonly isSilent?: true;
   /** Of a lost host: for how long it has surely had no contact to the cell. Absent: unknown. */
   readonly cutOffMs?: number;
   /** Of a lost host: when what is to end there is given up. Absent: not here. */

@@ -74,6 +74,8 @@ export interface GroupUpdate {
   readonly outdated: number;
   /** Why the first slot that is not up is not. */
   readonly held: string | null;
+  /** Which one is on a host of which nothing is heard, and stays there; null: none. */
+  readonly gone: string | null;
   /** Why some that are to be replaced stay, by an operator's word; `isWhole`: all of them do. */
   readonly paused: string | null;
   readonly isWhole: boolean;
@@ -128,7 +130,7 @@ function failureIn(view: JobView, group: Group, update: GroupUpdate, draft: Eval
   if (waitsForPromotion || update.paused !== null) return null;
   const lateAtMs = progressMs + policy.progressDeadlineMs;
   if (view.nowMs >= lateAtMs)
-    return `nothing came of it for ${seconds(policy.progressDeadlineMs)}: ${update.held ?? 'nothing was replaced'}`;
+    return `nothing came of it for ${seconds(policy.progressDeadlineMs)}: ${update.held ?? update.gone ?? 'nothing was replaced'}`;
   draft.nextAtMs = earlier(draft.nextAtMs, lateAtMs);
   return null;
 }
@@ -202,6 +204,11 @@ export function holdOf(view: JobView, group: Group, live: LiveAllocation): strin
   }
   if (!isUp(report)) return `${name} is ${report.state}${report.reason === '' ? '' : `: ${report.reason}`}`;
   return `${name} has run for ${seconds(view.upForMs(live))} and must run for ${needed}`;
+}
+
+/** The same for one on a host of which nothing is heard. */
+export function holdOfAway({ allocation: { job, group, index, host } }: LiveAllocation): string {
+  return `${slotName(job, group, index)} is on ${host}, of which nothing is heard`;
 }
 
 /** The same for a slot without an allocation that may stay. */

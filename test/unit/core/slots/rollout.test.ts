@@ -32,6 +32,8 @@ class Service {
   bad: (allocation: Allocation) => boolean = () => false;
   /** Is there room for the slot now? */
   fits: (index: number) => boolean = () => true;
+  /** Hosts of which nothing is heard; what is stopped there ends when they are back. */
+  readonly away = new Map<string, { readonly state?: 'lost'; readonly isSilent?: true }>();
   /** Fewest that were ready at one time since the last submission. */
   fewest = Infinity;
   #made = 0;
@@ -60,7 +62,7 @@ class Service {
       },
       live: this.live,
       ...{ outcomes: this.outcomes, versions: this.versions, rollout: this.rollout, nowMs: this.nowMs },
-      hostCondition: () => ({ state: 'ready', drainDeadlineMs: null }),
+      hostCondition: (host) => ({ state: 'ready', drainDeadlineMs: null, ...this.away.get(host) }),
       ...(this.pause === undefined ? {} : { rolloutPause: this.pause }),
       hostOf: () => undefined,
       upForMs: (one: LiveAllocation) =>
@@ -72,7 +74,8 @@ class Service {
   /** One evaluation, carried out. */
   step(): Evaluation {
     const todo = evaluate(this.view());
-    for (const { allocation } of todo.stops) this.end(allocation, 'killed', 'stopped');
+    for (const { allocation } of todo.stops)
+      if (!this.away.has(allocation.host)) this.end(allocation, 'killed', 'stopped');
     for (const fill of todo.fills) if (this.fits(fill.index)) this.#place(fill.index, fill.attempt);
     if (todo.rollout !== null && this.rollout?.state !== todo.rollout.state + String(this.version)) {
       const good = todo.rollout.state === 'done' ? this.version : this.rollout?.good;
@@ -335,6 +338,37 @@ describe('an update of a service', () => {
     service.run(60_000);
     expect(service.versionsOf()).toEqual([3, 3, 3]);
     expect(service.rollout?.state).toBe('done');
+  });
+
+  it.each([{ isSilent: true }, { state: 'lost' }] as const)(
+    'I63 K1 of what is on a host that is not heard of (%o) nobody relies on, and the update goes on when it is back',
+    (condition) => {
+      const service = started(job('one'));
+      service.away.set('h1', condition);
+      service.submit(job('two'));
+      const last = service.run(60_000);
+      expect(service.versionsOf()).toEqual([1, 1, 1]);
+      const waits = 'state' in condition ? 'web[1] is on h1, of which nothing is heard' : null;
+      expect(last.rollouts[0]).toMatchObject({ waitsFor: waits, failed: false });
+      service.away.clear();
+      service.run(60_000);
+      expect(service.versionsOf()).toEqual([2, 2, 2]);
+      expect(service.fewest).toBeGreaterThanOrEqual(2);
+      expect(service.rollout?.state).toBe('done');
+    },
+  );
+
+  it('I63 S0.1 what is replaced because its host is lost is the one that is away', () => {
+    const moved = (command: string): Job => {
+      const made = job(command);
+      const group = made.groups['web'] as Group;
+      const web = { ...group, reschedule: { ...group.reschedule, onHostLost: true } };
+      return { ...made, groups: { web } };
+    };
+    const service = started(moved('one'));
+    service.submit(moved('two'));
+    service.away.set('h1', { state: 'lost' });
+    expect(service.step().stops.map(({ allocation }) => allocation.host)).toEqual(['h1']);
   });
 
   it('a restart of all is other work than before, one by one', () => {
