@@ -1,4 +1,4 @@
-import type { JobPlan, PlanAct, PlanAnswer } from '../../src/wire/plan/plan.ts';
+import type { JobPlan, PlanAct, PlanAnswer, PlanQuota } from '../../src/wire/plan/plan.ts';
 import { plural } from '../../src/wire/values/words.ts';
 
 /** Lines of one job: a person reads no more; all are in `-o json`. */
@@ -58,13 +58,27 @@ export function linesOfPlan(plan: JobPlan): readonly string[] {
 }
 
 /** What else is to be said of the whole plan. */
-export function remarksOf({ jobsHidden, unanswered, isCut }: PlanAnswer): readonly string[] {
+export function remarksOf({ jobsHidden, quotas = [], unanswered, isCut }: PlanAnswer): readonly string[] {
   return [
     ...(jobsHidden === 0 ? [] : [`and ${plural(jobsHidden, 'job')} of namespaces that you do not see`]),
+    ...quotas.map(overText),
     ...unanswered.map((what) => `not asked: ${what}`),
     ...(isCut ? ['not all was decided: the search took too long'] : []),
   ];
 }
+
+function overText({ namespace, dimension, limit, used, wanted }: PlanQuota): string {
+  const [unit, what] = UNITS[dimension];
+  const amount = (value: number): string => `${String(value)}${unit}`;
+  return `beyond the quota of ${namespace}: ${amount(wanted)} ${what} of ${amount(limit)}, ${amount(used)} in use; what is beyond it waits`;
+}
+
+const UNITS = {
+  cpuMilli: ['m', 'cpu'],
+  memoryMib: ['Mi', 'memory'],
+  gpuMilli: ['m', 'gpu'],
+  allocations: ['', 'allocations'],
+} as const;
 
 function lineOf({ step, act }: Step): string {
   const { slot, host, from = '', cause = '', namespace, job } = act;

@@ -16,6 +16,7 @@ import { withDeadline } from '../../src/runtime/wait/wait.ts';
 import { REQUEST_ID_HEADER } from '../../src/wire/access/audit-api.ts';
 import { plannedDrains } from '../hosts/host-status.ts';
 import { changeOf, seenBy } from '../jobs/plan-answer.ts';
+import { withQuotas } from '../jobs/plan-quotas.ts';
 import { waitingMoves } from '../jobs/moves.ts';
 import { tracedSubmit } from '../jobs/traced-submit.ts';
 import { cellUsage } from '../jobs/usage.ts';
@@ -157,11 +158,15 @@ async function plan(state: MonitorState, { body, peer }: RouteRequest): Promise<
   if (request.rebalance !== undefined)
     return { status: 200, body: seenBy(peer, await plans.rebalance(request.rebalance.budget)) };
   if (request.submit === undefined)
-    return { status: 200, body: seenBy(peer, await plans.hosts(changeOf(copy, request))) };
+    return {
+      status: 200,
+      body: seenBy(peer, await withQuotas(state, await plans.hosts(changeOf(copy, request)))),
+    };
   const job = { ...readJob(request.submit), oneOff: false };
   checkSubmits(peer, job.namespace);
   const { record, versionBefore } = await writes.preview(job);
-  return { status: 200, body: seenBy(peer, { ...(await plans.submit(record)), versionBefore }) };
+  const answer = await withQuotas(state, await plans.submit(record), record);
+  return { status: 200, body: seenBy(peer, { ...answer, versionBefore }) };
 }
 
 async function run(state: MonitorState, request: RouteRequest): Promise<RouteReply> {

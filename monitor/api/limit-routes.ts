@@ -2,7 +2,6 @@ import { sees } from '../../src/core/access/access.ts';
 import { isClaimName } from '../../src/core/cell/volume.ts';
 import type { VolumeListAnswer } from '../../src/wire/api/volume-api.ts';
 import { refuse } from '../refusals.ts';
-import type { Allocation } from '../../src/core/cell/allocation.ts';
 import type { Route, RouteReply, RouteRequest } from '../../src/ports/http.ts';
 import { readSharedName, readSharedResource } from '../../src/wire/api/cell-api.ts';
 import type { QuotaListAnswer } from '../../src/wire/api/quota-api.ts';
@@ -62,7 +61,7 @@ function volumeRoutes(state: MonitorState): Route[] {
 
 function quotaRoutes(state: MonitorState): Route[] {
   const list = async (): Promise<QuotaListAnswer> => ({
-    quotas: await listQuotas(state, allocationsOf(state)),
+    quotas: await listQuotas(state, state.copy.allAllocations()),
   });
   const set = async ({ params, body }: RouteRequest): Promise<RouteReply> => {
     const quota = readQuota(params['namespace'], body);
@@ -87,8 +86,4 @@ function quotaRoutes(state: MonitorState): Route[] {
     { method: 'PUT', path: '/v1/quotas/:namespace', right: 'limits', handle: set },
     { method: 'DELETE', path: '/v1/quotas/:namespace', right: 'limits', handle: remove },
   ];
-}
-
-function* allocationsOf({ copy }: MonitorState): Generator<Allocation> {
-  for (const [, { value }] of copy.allocations.rows()) yield value;
 }

@@ -8,7 +8,8 @@
  * - `versions.ts`: the versions of a job; `auto-revert.ts`: undoes an update that failed
  * - `moves.ts`: which allocations may be moved to other hosts, and are to be
  * - `why.ts`: asks the owner why a job waits
- * - `plans.ts`: asks schedulers what they would do if something changed; `plan-answer.ts`: what a caller may ask and see of it
+ * - `plans.ts`: asks schedulers what they would do if something changed; `plan-answer.ts`: what a caller may ask and see of it;
+ *   `plan-quotas.ts`: the quotas that it goes beyond
  * - `usage.ts`: asks hosts what the allocations of a job use
  *
  * The phase of a job is decided by the schedulers' own rule (`src/core/slots/slots.ts`), with one exception: a batch job counts

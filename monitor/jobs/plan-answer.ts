@@ -30,12 +30,14 @@ export function changeOf(copy: CellCopy, { hostsLost = [], hostsAdded }: PlanReq
 /** Jobs of other namespaces are counted, and what is preempted of them is without its names. */
 export function seenBy(
   peer: Caller | null,
-  { jobs, moves, ...rest }: CellPlan & Pick<PlanAnswer, 'versionBefore'>,
+  { jobs, moves, quotas, ...rest }: CellPlan & Pick<PlanAnswer, 'versionBefore' | 'quotas'>,
 ): PlanAnswer {
   const seen = jobs.filter(({ namespace }) => sees(peer, namespace));
   const shown = moves?.filter(({ namespace }) => sees(peer, namespace));
+  const over = quotas?.filter(({ namespace }) => sees(peer, namespace)) ?? [];
   return {
     ...rest,
+    ...(over.length === 0 ? {} : { quotas: over }),
     jobs: seen.map((one) => withoutNames(peer, one)),
     jobsHidden: jobs.length - seen.length,
     ...(moves === undefined || shown === undefined

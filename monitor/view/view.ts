@@ -219,6 +219,10 @@ export class CellCopy {
     return host === undefined ? undefined : labelled(host, this.eligibility.get(id)?.value.labels);
   }
 
+  *allAllocations(): IterableIterator<Allocation> {
+    for (const [, { value }] of this.allocations.rows()) yield value;
+  }
+
   /** The job's allocations without those that are only reserved: a gang shows whole, or not at all (I6). */
   *allocationsOf(jobKey: string): IterableIterator<Allocation> {
     for (const { value } of this.allocationsByJob.of(jobKey).values())

@@ -9,7 +9,8 @@
  * - `scratch-term.ts`: the term around it, which can read and cannot write
  *
  * The answer holds for a cell in which nothing else happens: what starts runs and is ready, what stops is released, and no
- * other scheduler takes the places. Of equally good hosts another one may be taken in the end. Quotas are not asked for.
+ * other scheduler takes the places. Of equally good hosts another one may be taken in the end. Of quotas
+ * monitors tell (`monitor/jobs/plan-quotas.ts`): schedulers know of none.
  *
  * See `docs/decisions/plans.md`.
  */

@@ -74,6 +74,16 @@ describe('moorage plan and whatif', () => {
     }
   });
 
+  it('issue 27: says which quota a submission would go beyond', async () => {
+    await moorage('quota', 'set', 'default', '--allocations', '5');
+    const file = fileOf({ name: 'more', type: 'service', count: 9 });
+    const { stdout } = await moorage('plan', file);
+    expect(stdout).toMatch(
+      /beyond the quota of default: \d+ allocations of 5, \d in use; what is beyond it waits/,
+    );
+    await moorage('quota', 'rm', 'default');
+  });
+
   it('issue 29: tells who is lost with a host, who moves, and what more hosts would run', async () => {
     const reschedule = { attempts: 5, onHostLost: true };
     await moorage('run', '-d', fileOf({ name: 'moves', type: 'service', count: 2, reschedule }));

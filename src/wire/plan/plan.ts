@@ -13,6 +13,7 @@
  */
 import type { Claim } from '../../core/cell/claim.ts';
 import type { Host } from '../../core/host/host.ts';
+import type { Dimension } from '../../core/quota/amounts.ts';
 import type { JobRecord } from '../../core/cell/job.ts';
 import type { JobPhase } from '../api/monitor-api.ts';
 
@@ -56,9 +57,20 @@ export interface PlanAnswer {
   readonly unanswered: readonly string[];
   /** The search was ended before all was decided. */
   readonly isCut: boolean;
+  /** Quotas that it goes beyond: what is beyond them waits for tickets. Absent: none. */
+  readonly quotas?: readonly PlanQuota[];
   /** What a rebalance would move, the best first of each scheduler; of namespaces that the caller sees. Absent: none was asked for. */
   readonly moves?: readonly PlanMove[];
   readonly movesHidden?: number;
+}
+
+export interface PlanQuota {
+  readonly namespace: string;
+  readonly dimension: Dimension;
+  readonly limit: number;
+  readonly used: number;
+  /** The most that would be in use at one time. */
+  readonly wanted: number;
 }
 
 /** An allocation that would be better elsewhere. */

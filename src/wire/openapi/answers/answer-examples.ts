@@ -184,6 +184,7 @@ const OF_JOBS = {
       },
     ],
     ...{ versionBefore: 1, jobsHidden: 0, unanswered: [], isCut: false },
+    quotas: [{ namespace: 'default', dimension: 'cpuMilli', limit: 3000, used: 2900, wanted: 3400 }],
   } satisfies PlanAnswer,
   RunAnswer: { namespace: 'default', job: 'once-4k2', created: true } satisfies monitor.RunAnswer,
   RunExit: {

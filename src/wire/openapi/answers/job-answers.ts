@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { CHECKS } from '../../../core/placement/filters.ts';
+import { DIMENSIONS } from '../../../core/quota/amounts.ts';
 import type {
   AllocationListAnswer,
   AllocationStatus,
@@ -138,6 +139,19 @@ export const planAnswer: z.ZodType<PlanAnswer> = z.object({
   ),
   versionBefore: maybe(whole.nullable()),
   ...{ jobsHidden: whole, unanswered: texts, isCut: z.boolean() },
+  quotas: maybe(
+    z.array(
+      z.object({
+        ...{
+          namespace: text,
+          dimension: z.enum(DIMENSIONS),
+          limit: z.number(),
+          used: z.number(),
+          wanted: z.number(),
+        },
+      }),
+    ),
+  ),
   moves: maybe(
     z.array(
       z.object({

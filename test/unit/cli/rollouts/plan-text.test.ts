@@ -77,6 +77,16 @@ describe('issue 27: the text of a plan', () => {
     expect(isNothing(answerOf({ jobs: [planOf({})] }))).toBe(true);
     expect(isNothing(answerOf({ jobsHidden: 1 }))).toBe(false);
     expect(isNothing(answerOf({ jobs: [planOf({ acts: [start('web[0]', 'h1')] })] }))).toBe(false);
+    const over = {
+      namespace: 'default',
+      dimension: 'cpuMilli',
+      limit: 3_000,
+      used: 2_900,
+      wanted: 3_400,
+    } as const;
+    expect(remarksOf(answerOf({ quotas: [over] }))).toEqual([
+      'beyond the quota of default: 3400m cpu of 3000m, 2900m in use; what is beyond it waits',
+    ]);
     expect(remarksOf(answerOf({ jobsHidden: 2, unanswered: ['batch-1: no answer'], isCut: true }))).toEqual([
       'and 2 jobs of namespaces that you do not see',
       'not asked: batch-1: no answer',
