@@ -70,6 +70,7 @@ export class AllocationRun {
   #isKill = false;
   #outcome: OutcomeRecord | null = null;
   #released = false;
+  #unreleased: string | null = null;
   #dirty = false;
   #verify = false;
   #working: Promise<void> | null = null;
@@ -196,6 +197,7 @@ export class AllocationRun {
       spec: this.spec,
       state: this.#state,
       released: this.#released,
+      unreleased: this.#unreleased,
       stopReason: this.#stopReason.given,
       outcome: this.#outcome,
       tasks: this.tasks,
@@ -378,7 +380,8 @@ export class AllocationRun {
     }
     const { uid, ids } = this.spec;
     if (uid !== undefined && ids !== undefined && !(await this.#ports.tools.takeBack(this.id, uid))) return;
-    if (!(await this.#ports.tools.detachVolumes(this.allocation))) return;
+    this.#unreleased = await this.#ports.tools.detachVolumes(this.allocation);
+    if (this.#unreleased !== null) return;
     if (await this.#isListenedTo()) return;
     await this.#ports.disk.publish(`${this.#folder()}/released`, '');
     this.#released = true;

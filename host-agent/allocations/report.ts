@@ -12,6 +12,8 @@ export interface AllocationFacts {
   readonly spec: AllocationSpec;
   readonly state: ObservedState;
   readonly released: boolean;
+  /** Why it is not, for people, though it has ended; null: nobody knows of a reason. */
+  readonly unreleased: string | null;
   readonly stopReason: StopReasonRecord | null;
   readonly outcome: OutcomeRecord | null;
   readonly tasks: readonly TaskRun[];
@@ -41,7 +43,7 @@ export function reportOf(facts: AllocationFacts): AllocationReport {
     scheduler: allocation.scheduler,
     state: facts.state,
     released: facts.released,
-    reason: outcome?.reason ?? stopReason?.cause ?? heldIn(facts.tasks),
+    reason: withUnreleased(outcome?.reason ?? stopReason?.cause ?? heldIn(facts.tasks), facts.unreleased),
     ...(outcome?.exit === undefined ? {} : { exit: outcome.exit }),
     ...(facts.spec.addresses === undefined ? {} : { addresses: facts.spec.addresses }),
     restarts: outcome?.restarts ?? restartsOf(facts.tasks),
@@ -49,6 +51,10 @@ export function reportOf(facts: AllocationFacts): AllocationReport {
     ...(outcome === null ? {} : { endedAtMs: outcome.endedAtMs }),
     tasks,
   };
+}
+
+function withUnreleased(reason: string, why: string | null): string {
+  return why === null ? reason : `${reason}; its place is not free yet: ${why}`;
 }
 
 /** Why a task that has ended is not started again yet, for people; empty: none waits for that. */

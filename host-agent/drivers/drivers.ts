@@ -246,9 +246,11 @@ export class TaskTools {
     return commands === undefined || takeBackFiles({ commands, disk }, allocation, uid);
   }
 
-  /** Nothing of the allocation runs any more. @returns false while a volume of it is attached */
-  async detachVolumes(allocation: Allocation): Promise<boolean> {
-    return allocation.volumes === undefined || ((await this.#parts.volumes?.detach(allocation)) ?? true);
+  /** Nothing of the allocation runs any more. @returns why a volume of it is still attached, for people; null: none is */
+  async detachVolumes(allocation: Allocation): Promise<string | null> {
+    return allocation.volumes === undefined
+      ? null
+      : ((await this.#parts.volumes?.detach(allocation)) ?? null);
   }
 
   /** What volume drivers have brought here, for whomever. null: this host keeps no volumes. */

@@ -55,16 +55,15 @@ export class Attachments {
     });
   }
 
-  /** The allocation has ended, and needs its volumes no more. @returns false while something is still attached */
-  async detachAll(allocation: Allocation): Promise<boolean> {
-    let isDone = true;
+  /** The allocation has ended, and needs its volumes no more. @returns why one is still attached, for people; null: none is */
+  async detachAll(allocation: Allocation): Promise<string | null> {
+    let left: string | null = null;
     for (const use of allocation.volumes ?? []) {
       if (use.driver === undefined) continue;
       const { namespace, id } = allocation;
-      if (!(await this.#detach(use.id, id, { namespace, claim: use.claim, driver: use.driver })))
-        isDone = false;
+      left ??= await this.#detach(use.id, id, { namespace, claim: use.claim, driver: use.driver });
     }
-    return isDone;
+    return left;
   }
 
   /** Names of the attachments here, whoever has them, and their allocations. */
@@ -77,21 +76,22 @@ export class Attachments {
   async detachStray(name: string): Promise<boolean> {
     const [id = '', allocation = ''] = name.split('.');
     const found = await readRecord(this.#parts, `${ATTACHMENTS}/${name}`, attachmentFile);
-    return found.kind !== 'found' || this.#detach(id, allocation, found.value);
+    return found.kind !== 'found' || (await this.#detach(id, allocation, found.value)) === null;
   }
 
-  #detach(id: string, allocation: string, record: AttachmentRecord): Promise<boolean> {
+  /** @returns why it is still attached, for people */
+  #detach(id: string, allocation: string, record: AttachmentRecord): Promise<string | null> {
     return this.#mutex.runExclusive(id, async () => {
       const { disk, log } = this.#parts;
       const holders = (await disk.list(ATTACHMENTS)).filter((name) => name.startsWith(`${id}.`));
-      if (!holders.includes(`${id}.${allocation}`)) return true;
+      if (!holders.includes(`${id}.${allocation}`)) return null;
       const why = holders.length > 1 ? null : await this.#take(id, record);
       if (why !== null) {
         log.warn({ ...record, allocation, why }, 'a volume cannot be detached, and is tried again');
-        return false;
+        return `volume ${record.claim} cannot be detached: driver ${record.driver}: ${why}`;
       }
       await disk.remove(fileOf(id, allocation));
-      return true;
+      return null;
     });
   }
 

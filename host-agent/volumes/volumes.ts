@@ -100,8 +100,8 @@ export class TaskVolumes {
     return shown;
   }
 
-  /** Nothing of the allocation runs any more. @returns false while a driver has not taken back what it brought */
-  detach(allocation: Allocation): Promise<boolean> {
+  /** Nothing of the allocation runs any more. @returns why a driver has not taken back what it brought, for people; null: it has */
+  detach(allocation: Allocation): Promise<string | null> {
     return this.#parts.attachments.detachAll(allocation);
   }
 

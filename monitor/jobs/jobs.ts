@@ -138,10 +138,12 @@ export class JobStatuses {
     return record !== undefined && this.#evaluate(jobKey, record).rollouts.length > 0;
   }
 
-  /** Running allocations that are not ready, and those that their hosts had to start again, for people. */
+  /** Running allocations that are not ready, those that their hosts had to start again, and ended ones that keep their place, for people. */
   troubled(jobKey: string): readonly string[] {
     return this.allocations(jobKey).flatMap(({ name, report }) => {
-      if (report === null || report.state !== 'running') return [];
+      if (report === null) return [];
+      if (isTerminal(report.state)) return report.released ? [] : [`${name} has ended: ${report.reason}`];
+      if (report.state !== 'running') return [];
       const notReady = notReadyOf(report);
       const times = report.restarts === 1 ? 'once' : `${String(report.restarts)} times`;
       return [

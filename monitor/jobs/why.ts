@@ -109,8 +109,10 @@ function finishedAs(record: JobRecord, standing: Standing): string | null {
   if (phase === 'stopped') return 'stopped, as it was told to: nothing waits';
   if (phase === 'failed') return `failed: ${exit?.reason ?? 'no more tries are left'}`;
   const waits = silent.map(({ detail }) => detail).join('; ');
-  if (record.desired === 'stop')
-    return `told to stop: ${waits === '' ? `${String(counts.placed)} still on their hosts` : waits}`;
+  if (record.desired === 'stop') {
+    const placed = [`${String(counts.placed)} still on their hosts`, ...troubled].join('; ');
+    return `told to stop: ${waits === '' ? placed : waits}`;
+  }
   if (isUpdating || (counts.desiredMax !== undefined && silent.length === 0)) return null;
   const live = counts.running + (record.job.type === 'batch' ? counts.complete : 0);
   if (counts.desired > 0 && live >= counts.desired) {

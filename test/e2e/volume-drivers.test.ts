@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { HostListAnswer, JobStatus } from '../../src/wire/api/monitor-api.ts';
@@ -15,12 +15,18 @@ import {
   testFolder,
   until,
 } from '../support/cli.ts';
+import { runningOn, startEagerMonitor } from '../support/eager-monitor.ts';
 
 const folder = testFolder();
 const SHARE = join(folder.path, 'share');
 const MOUNTS = join(folder.path, 'mounts');
 const DRIVERS = join(PROJECT_ROOT, 'examples', 'volume-drivers');
 const CLAIM = 'db.db.data.0';
+/** As the directory driver, but that it detaches nothing while a file `busy` is there. */
+const STUCK = `#!/bin/sh
+if [ "$1" = detach ] && [ -e "$(dirname "$0")/busy" ]; then echo 'target is busy' >&2; exit 1; fi
+exec ${DRIVERS}/directory "$@"
+`;
 let cell: DevCellProcess;
 /** Two hosts with the drivers, beside the cell's own, which has none. */
 const agents = new Map<string, CliProcess>();
@@ -46,6 +52,7 @@ async function startAgent(id: string, at: number): Promise<void> {
       ...['--ports', `${String(first)}-${String(first + 9)}`],
       ...['--volume-driver', `share=${DRIVERS}/directory,${SHARE}`],
       ...['--volume-driver', `disk=${DRIVERS}/loop,${SHARE},${MOUNTS}`],
+      ...['--volume-driver', `stuck=${join(folder.path, 'stuck.sh')},${SHARE}`],
     ],
     { cwd: folder.path },
   );
@@ -60,6 +67,7 @@ const isThere = (id: string): Promise<HostListAnswer> =>
 
 beforeAll(async () => {
   mkdirSync(SHARE);
+  writeFileSync(join(folder.path, 'stuck.sh'), STUCK, { mode: 0o755 });
   cell = await startDevCell(folder.path, [...ONE_OF_EACH, '--schedulers', 'service']);
   await Promise.all(['host-a', 'host-b'].map((id, at) => startAgent(id, at)));
   for (const id of agents.keys()) await isThere(id);
@@ -182,6 +190,63 @@ describe('a volume of scope global', () => {
     );
     expect(holdersOf(claim)).toEqual([other]);
     expect((await moorage('stop', 'forced', '--wait', '--timeout', '60s')).code).toBe(0);
+  });
+
+  it('S0.26 S0.34 of a lost host it is taken by force when the fence program of its job has said yes', async () => {
+    const program = join(folder.path, 'by-file.sh');
+    cpSync(join(PROJECT_ROOT, 'examples', 'fences', 'by-file.sh'), program);
+    const fence = ['--fence', `power=${program}`, '--fence-timeout', '1s'];
+    const monitor = await startEagerMonitor(cell, ['--lost-after', '2s', ...fence]);
+    await monitor.says('"ready"');
+    await submit({ ...service('cut', 'share', { forceDetach: true }), disconnect: { fence: 'power' } });
+    const claim = 'cut.cut.data.0';
+    const [first = ''] = await places('cut', 1);
+    const other = first === 'host-a' ? 'host-b' : 'host-a';
+    agents.get(first)?.kill('SIGSTOP');
+    try {
+      const told = await until(
+        async () => (await moorage('why', 'cut')).stdout,
+        (text) => text.includes('nobody has cut'),
+      );
+      expect(told).toContain(`kept until fence power confirms that ${first} runs it no more`);
+      expect(holdersOf(claim)).toEqual([first]);
+      mkdirSync(join(folder.path, 'fenced'));
+      writeFileSync(join(folder.path, 'fenced', first), '');
+      await until(
+        () => answer<JobStatus>('status', 'cut'),
+        (status) => runningOn(status).includes(other),
+      );
+      expect(await places('cut', 2)).toEqual([first, other]);
+      expect(holdersOf(claim)).toEqual([other]);
+    } finally {
+      agents.get(first)?.kill('SIGCONT');
+    }
+    await isThere(first);
+    expect((await moorage('stop', 'cut', '--wait', '--timeout', '60s')).code).toBe(0);
+    expect(holdersOf(claim)).toEqual([]);
+    monitor.kill('SIGTERM');
+    await monitor.end;
+  });
+
+  it('S0.26 that cannot be detached keeps its allocation, which says why, until it can', async () => {
+    writeFileSync(join(folder.path, 'busy'), '');
+    await submit(service('busy', 'stuck'));
+    const [host = ''] = await places('busy', 1);
+    await moorage('stop', 'busy');
+    const status = await until(
+      async () => (await moorage('status', 'busy')).stdout,
+      (text) => text.includes('target is busy'),
+    );
+    const told = (await moorage('why', 'busy')).stdout;
+    for (const text of [status, told])
+      expect(text).toContain(
+        'its place is not free yet: volume busy.busy.data.0 cannot be detached: driver stuck: target is busy',
+      );
+    expect(holdersOf('busy.busy.data.0')).toEqual([host]);
+    rmSync(join(folder.path, 'busy'));
+    expect((await moorage('stop', 'busy', '--wait', '--timeout', '60s')).code).toBe(0);
+    expect(holdersOf('busy.busy.data.0')).toEqual([]);
+    expect((await moorage('history', 'busy')).stdout).not.toContain('target is busy');
   });
 
   it('S0.26 whose driver fails, or is on no host, says so', async () => {
