@@ -53,7 +53,7 @@ import { checkAdoptions } from './processes/adoptions.ts';
 import { checkDistinct } from './commits/distinct.ts';
 import { checkAnswers } from './answers/answers.ts';
 import { checkNames } from './answers/names.ts';
-import { checkAvailable } from './commits/available.ts';
+import { AvailableChecker } from './commits/available.ts';
 import { checkRollouts } from './liveness/rollouts.ts';
 import { checkKillCauses } from './processes/kill-causes.ts';
 import { checkClosed } from './commits/closed-hosts.ts';
@@ -178,6 +178,7 @@ function checkRevisions(
   const gangs = new GangChecker();
   const losses = new LossChecker(keys);
   const fences = new FenceChecker();
+  const available = new AvailableChecker();
   const disturbed = new DisturbedTimes(history);
   const moves = new LostHostMoveChecker(history.nemesis);
   for (const at of history.revisions) {
@@ -196,7 +197,7 @@ function checkRevisions(
     checkQuotas(step, state.cell, at, run, findings);
     checkDistinct(step, state.cell, run, findings);
     checkClosed(step, state.cell, findings, isNew);
-    checkAvailable(step, state.cell, at, { run, disturbed }, findings);
+    available.check(step, state.cell, at, { run, disturbed, askedAtMs: at.fact.askedAtMs }, findings);
     checkDrainedSlots(step, state.cell, run, findings);
     checkSurplus(step, run, findings);
     checkMoves(step, run, findings);

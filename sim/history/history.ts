@@ -93,6 +93,7 @@ export class History implements RecordedHistory {
   readonly #trueNowMs: () => number;
   #seq = 0;
   #generation = 0;
+  readonly #askedMs = new WeakMap<Attempt, number>();
 
   /** @param trueNowMs the world's time in milliseconds, of which every host's clock may differ */
   constructor(trueNowMs: () => number) {
@@ -112,7 +113,10 @@ export class History implements RecordedHistory {
     attempt: Attempt | null = null,
   ): void {
     const generation = this.#generation;
-    this.revisions.push(this.#stamped({ generation, revision, actor, changes, attempt, isRestore: false }));
+    const askedAtMs = attempt === null ? null : (this.#askedMs.get(attempt) ?? null);
+    this.revisions.push(
+      this.#stamped({ generation, revision, actor, changes, attempt, askedAtMs, isRestore: false }),
+    );
   }
 
   /** The store became an older one of itself. @param changes by which it differs from what it was */
@@ -120,12 +124,21 @@ export class History implements RecordedHistory {
     const generation = (this.#generation += 1);
     this.restores.push(this.#stamped({ generation, revision, to }));
     this.revisions.push(
-      this.#stamped({ generation, revision, actor: null, changes, attempt: null, isRestore: true }),
+      this.#stamped({
+        generation,
+        revision,
+        actor: null,
+        changes,
+        attempt: null,
+        askedAtMs: null,
+        isRestore: true,
+      }),
     );
   }
 
-  /** A call to the store begins. @returns what `attempted` and `read` take */
-  asking(): number {
+  /** A call to the store begins. @param attempt which one, if it is one. @returns what `attempted` and `read` take */
+  asking(attempt?: Attempt): number {
+    if (attempt !== undefined) this.#askedMs.set(attempt, this.#trueNowMs());
     return (this.#seq += 1);
   }
 

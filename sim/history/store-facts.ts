@@ -10,6 +10,8 @@ export interface RevisionFact {
   readonly changes: readonly Change[];
   /** The attempt that made it; null when the end of a session did. */
   readonly attempt: Attempt | null;
+  /** When its writer asked for it: what it knew was no newer. null: a session ended, or that is not known. */
+  readonly askedAtMs: number | null;
   /** The store was restored: it is at this revision now, and differs by these changes from what it was. */
   readonly isRestore: boolean;
 }

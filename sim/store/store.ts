@@ -92,7 +92,7 @@ export class SimStore implements CellStore {
     this.#checkOpen();
     const onReply = this.#identity.beginCall();
     const { history, speaker } = this.#parts;
-    const from = history?.asking() ?? 0;
+    const from = history?.asking(attempt) ?? 0;
     const { value: reply, ...server } = await this.#send(attempt);
     history?.attempted(speaker.life.actor, from, attempt, reply, server.generation);
     if (server.header !== null) onReply(server.header);
