@@ -1,7 +1,7 @@
 import type { Group } from '../../src/core/cell/job.ts';
 import type { Volume, VolumeUse } from '../../src/core/cell/volume.ts';
 import { claimName } from '../../src/core/cell/volume.ts';
-import { heldText, volumePool } from '../../src/core/quota/volume-claims.ts';
+import { heldText, leftUse, volumePool } from '../../src/core/quota/volume-claims.ts';
 import type { Fill } from '../../src/core/slots/job-view.ts';
 import type { PrivateCell } from '../state/cell.ts';
 import type { OwnedJob } from '../state/owned-job.ts';
@@ -81,11 +81,9 @@ export class DataPlaces {
   reason(job: OwnedJob, group: Group, fill: Fill): string | null {
     for (const [name, volume] of Object.entries(group.volumes ?? {})) {
       const claim = claimName(job.name, group.name, { name, volume, index: fill.index });
-      if (volume.driver !== undefined) {
-        const held = this.#heldText(job, claim, volume);
-        if (held !== null) return held;
-        continue;
-      }
+      const held = this.#heldText(job, claim, volume);
+      if (held !== null) return held;
+      if (volume.driver !== undefined) continue;
       const known = this.#known(job, claim, volume);
       if (known !== null) return `data of volume ${claim} lies on ${known.host}`;
     }
@@ -97,16 +95,21 @@ export class DataPlaces {
     let host: string | null = null;
     for (const [name, volume] of Object.entries(group.volumes ?? {})) {
       const claim = claimName(job.name, group.name, { name, volume, index });
+      if (this.#heldText(job, claim, volume) !== null) return NOWHERE;
       if (volume.driver === undefined) host ??= this.#known(job, claim, volume)?.host ?? null;
-      else if (this.#heldText(job, claim, volume) !== null) return NOWHERE;
     }
     return host;
   }
 
-  /** Why data of a driver cannot be had now, for people; null: it can. */
-  #heldText(job: OwnedJob, claim: string, { access }: Volume): string | null {
+  /** Who has data that is not shared, for people; null: nobody. */
+  #heldText(job: OwnedJob, claim: string, wanted: Volume): string | null {
     const { used, volume } = this.#cell.state.pools.get(volumePool(job.namespace, claim));
-    if (volume === undefined || used === 0 || access === 'shared') return null;
+    if (volume === undefined || used <= leftUse(volume) || wanted.access === 'shared') return null;
+    if (volume.driver === undefined) {
+      // It begins elsewhere, or has begun there: what is left on the lost host is nobody's affair.
+      const isOther = this.#known(job, claim, wanted)?.id !== volume.id;
+      return isOther ? null : heldText(claim, volume);
+    }
     const isLost = this.#cell.condition(volume.host).state === 'lost';
     const remedy = isLost
       ? `: it is lost; if nothing runs there any more: moorage host remove ${volume.host} --reason TEXT`

@@ -30,8 +30,9 @@ export const IN_COMMITS: readonly Mutant[] = [
     also: [
       {
         file: 'schedulers/decide/data-places.ts',
-        find: "if (volume === undefined || used === 0 || access === 'shared') return null;",
-        replace: "if (volume === undefined || used < 99 || access === 'shared') return null;",
+        find: "if (volume === undefined || used <= leftUse(volume) || wanted.access === 'shared') return null;",
+        replace:
+          "if (volume === undefined || used <= leftUse(volume) + 99 || wanted.access === 'shared') return null;",
       },
     ],
     breaks: ['I73'],

@@ -116,7 +116,8 @@ function afterHolder(volume: VolumeBinding, end: HolderEnd): VolumeBinding {
   return { ...rest, begun: true, ...(isFenced ? { fenced: true } : {}) };
 }
 
-function leftUse({ left = [] }: VolumeBinding): number {
+/** How many hold what was left on lost hosts. */
+export function leftUse({ left = [] }: VolumeBinding): number {
   return left.reduce((sum, one) => sum + one.used, 0);
 }
 

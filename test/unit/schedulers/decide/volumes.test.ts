@@ -108,4 +108,20 @@ describe('S0.24 data on a host', () => {
     await world.until(() => scheduler.status().pending === 1, 'one waits');
     expect(events.filter(({ kind }) => kind === 'conflict')).toEqual([]);
   });
+
+  it('S0.25 that somebody else claims under one name is waited for, and the reason says who has it', async () => {
+    await world.host('h1', 4_000);
+    const { scheduler, events } = await world.scheduler({ id: 'service-1', kind: 'service' });
+    const local = { access: 'exclusive', onLoss: 'keep', claim: 'pg' } as const;
+    const claiming = (name: string): Job =>
+      makeJob(name, { type: 'service' }, { count: 1, volumes: { data: local } }, 100);
+    await world.submit(claiming('one'));
+    await world.until(() => usesOf('one').length === 1, 'the first one has it');
+    await world.submit(claiming('two'));
+    await world.until(() => scheduler.status().pending === 1, 'the second one waits');
+    expect((await whyOf('two'))?.summary).toContain('volume pg has a holder on h1, and is not shared');
+    await world.submit(claiming('one'), 2, 'stop');
+    await world.until(() => usesOf('two').length === 1, 'the second one has it');
+    expect(events.filter(({ kind }) => kind === 'conflict')).toEqual([]);
+  });
 });
