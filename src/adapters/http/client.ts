@@ -56,10 +56,13 @@ export function undiciClient(options: UndiciClientOptions = {}): HttpClient {
   });
 }
 
-/** Connections that are opened after a renewal show the new certificate. Sessions are resumed, which saves signatures. */
+/**
+ * Connections that are opened after a renewal show the new certificate. No session is resumed: undici knows servers by their host
+ * alone, so that those of one machine are asked for each other's sessions, and to read a session takes as long as it saves.
+ */
 function connector(credentials: Credentials, to: IdentityRole | undefined): buildConnector.connector {
   const build = (): buildConnector.connector =>
-    buildConnector({ timeout: CONNECT_TIMEOUT_MS, ...clientTls(credentials, to) });
+    buildConnector({ timeout: CONNECT_TIMEOUT_MS, maxCachedSessions: 0, ...clientTls(credentials, to) });
   let now = credentials.now;
   let connect = build();
   return (options, callback) => {
