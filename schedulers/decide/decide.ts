@@ -2,7 +2,7 @@
  * Decides which host each task gets. The loop is one for all kinds of scheduler; they differ in `policies/`.
  *
  * 1. `decision-loop.ts` takes one job after the other from `fair-queue.ts`, returns to the event loop after each time slice,
- *    and hands the plans to `commit/commit.ts`.
+ *    and hands the plans to `commit/commit.ts`. A job on which deciding throws waits (`failed-decisions.ts`).
  * 2. `Decider` (this file) evaluates one job: the core says which allocations should stop, be released or be added; stops
  *    and releases begin at once, and of the missing slots at most `sliceMax` are placed in one turn of the job.
  * 3. `placer.ts` finds the hosts, with `src/core`'s index and scores, and assumes the placements in the private cell.
@@ -44,7 +44,7 @@ export interface Decision {
   readonly plans: readonly DecidedPlan[];
 }
 
-const NOTHING: Decision = Object.freeze({ placed: 0, more: false, plans: [] });
+export const NOTHING: Decision = Object.freeze({ placed: 0, more: false, plans: [] });
 
 /** What a decision writes by itself. Neither is waited for: each marks the job, and has it looked at again afterwards. */
 export interface DecisionRecords {

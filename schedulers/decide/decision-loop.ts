@@ -6,6 +6,8 @@ import type { OwnedJob } from '../state/owned-job.ts';
 import type { Term } from '../state/state.ts';
 import { TimeSlice } from '../state/time-slice.ts';
 import type { Decider, Decision } from './decide.ts';
+import { NOTHING } from './decide.ts';
+import { FailedDecisions } from './failed-decisions.ts';
 import { FairQueue } from './fair-queue.ts';
 
 /**
@@ -35,11 +37,13 @@ export class DecisionLoop {
   readonly #parts: DecisionLoopParts;
   readonly #queue = new FairQueue();
   readonly #work = new Waker();
+  readonly #failed: FailedDecisions;
   #isDeciding = false;
 
   constructor(term: Term, parts: DecisionLoopParts) {
     this.#term = term;
     this.#parts = parts;
+    this.#failed = new FailedDecisions(term);
   }
 
   /** More jobs wait, and the next one is decided on at once. */
@@ -104,13 +108,27 @@ export class DecisionLoop {
     const { stats } = this.#term;
     const soughtBefore = stats.decisions;
     const startedMs = clock.monotonicMs();
-    const decision = this.#parts.decider.decide(job);
+    const decision = this.#decidedOn(job);
     const tookMs = clock.monotonicMs() - startedMs;
     // By time as well: a picky job that searches long and places nothing pays for its search (S3.48).
     this.#queue.charge(job.namespace, Math.max(1, decision.placed, tookMs * PLACEMENTS_PER_MS));
     stats.busyMs += tookMs;
     if (stats.decisions > soughtBefore) metrics.observe('moorage_scheduler_decision_seconds', tookMs / 1000);
     return this.#traced(job, decision, tookMs);
+  }
+
+  /** @throws what deciding threw, when it does for many jobs */
+  #decidedOn(job: OwnedJob): Decision {
+    if (this.#failed.waits(job)) return NOTHING;
+    const entriesBefore = job.entries.size;
+    try {
+      const decision = this.#parts.decider.decide(job);
+      this.#failed.succeeded(job);
+      return decision;
+    } catch (error) {
+      this.#failed.failed(job, error, entriesBefore);
+      return NOTHING;
+    }
   }
 
   /** A decision with plans is a span, to which the plans belong. */

@@ -20,8 +20,17 @@ export interface WhyTerm extends Pick<Term, 'world' | 'options' | 'cell'> {
 
 /** Why a job has slots that do not run: evaluated anew, not what the last decision remembered. */
 export function whyOf(term: WhyTerm, job: OwnedJob): Why {
-  const todo = term.decider.todoOf(job, wallMs(term.world));
-  const groups = Object.keys(job.record.job.groups).map((name) => whyGroup(term, job, name, todo));
+  const names = Object.keys(job.record.job.groups);
+  return answerOf(
+    term,
+    job,
+    job.undecidable === null
+      ? whyGroups(term, job, names)
+      : names.map((name) => whyUndecidable(term, job, name)),
+  );
+}
+
+function answerOf(term: WhyTerm, job: OwnedJob, groups: readonly WhyGroup[]): Why {
   const waiting = groups.find((group) => group.pending > 0);
   const detail = waiting ?? groups.find((group) => group.stage !== 'running') ?? groups[0];
   return {
@@ -31,6 +40,22 @@ export function whyOf(term: WhyTerm, job: OwnedJob): Why {
     summary:
       detail === undefined ? 'the job has no groups' : `${detail.group}: ${detail.stage}: ${detail.detail}`,
     groups,
+  };
+}
+
+function whyGroups(term: WhyTerm, job: OwnedJob, names: readonly string[]): readonly WhyGroup[] {
+  const todo = term.decider.todoOf(job, wallMs(term.world));
+  return names.map((name) => whyGroup(term, job, name, todo));
+}
+
+/** What throws in a decision throws in an explanation too. */
+function whyUndecidable(term: WhyTerm, job: OwnedJob, name: string): WhyGroup {
+  const { tries, conflicts, pending, blockedUntilMs } = job.group(name);
+  const { clock } = term.world;
+  return {
+    ...{ group: name, pending, tries, conflicts, stage: 'waiting', detail: job.undecidable ?? '' },
+    nextTryMs: clock.nowMs() + Math.max(0, blockedUntilMs - clock.monotonicMs()),
+    ...{ hosts: [], hostsTotal: term.cell.state.size, refusals: [] },
   };
 }
 

@@ -114,6 +114,8 @@ export class OwnedJob {
   #commits: Map<string, Promise<unknown>> | null = null;
   /** No longer owned: what continues after a call must not act for it. */
   dropped = false;
+  /** Why the last decision on it threw, for people; null: it did not. */
+  undecidable: string | null = null;
   /** Something could not be done while a commit was under way: decide again after it. */
   revisit = false;
   /** Counts applied own writes about the job: a read that one of them overlaps may be older than what is known here. */

@@ -26,6 +26,9 @@ export const METRICS = {
     'From when an allocation could be placed until a host was found: of each group that a decision placed, its first one.',
     'type',
   ),
+  moorage_scheduler_decisions_failed_total: counter(
+    'Decisions on one job that threw; it waits, with the error as its reason.',
+  ),
   moorage_scheduler_decision_seconds: histogram('Deciding on one job, when hosts were sought.'),
   moorage_scheduler_decisions_total: counter('Groups of allocations for which hosts were sought.'),
   moorage_scheduler_claims_total: counter(

@@ -51,7 +51,13 @@ function worldOf(storeTakes: number, tickets: 'slow' | 'none') {
   });
   for (let n = 0; n < JOBS; n++) {
     const key = `default/j${String(n)}`;
-    const job = { key, namespace: 'default', record: { job: { precedence: 50 } } } as unknown as OwnedJob;
+    const job = {
+      key,
+      entries: new Map(),
+      undecidable: null,
+      namespace: 'default',
+      record: { job: { precedence: 50 } },
+    } as unknown as OwnedJob;
     jobs.set(key, job);
     loop.push(job);
   }
@@ -113,7 +119,13 @@ function pickyWorld({ searchMs, turnsMax }: { readonly searchMs: number; readonl
   const counted = new Map<string, number>();
   const jobs = new Map(
     ['plain', 'picky'].map((namespace) => {
-      const job = { key: `${namespace}/job`, namespace, record: { job: { precedence: 50 } } };
+      const job = {
+        key: `${namespace}/job`,
+        entries: new Map(),
+        undecidable: null,
+        namespace,
+        record: { job: { precedence: 50 } },
+      };
       return [job.key, job as unknown as OwnedJob];
     }),
   );
