@@ -80,6 +80,7 @@ function policyText(policy: RemedyPolicy): string {
     `host: ${list(policy.host)}\n`,
     `domain: ${list(policy.domain)}\n`,
     `share: ${String(policy.sharePercent)}%\n`,
+    `perHourMax: ${String(policy.perHourMax)}\n`,
     `quarantine: ${duration(policy.quarantineMs)}\n`,
     `restartEvery: ${duration(policy.restartEveryMs)}\n`,
     ...(jobs.length === 0 ? [] : ['jobs:\n', ...jobs]),

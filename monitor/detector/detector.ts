@@ -11,7 +11,7 @@
 import type { Finding } from '../../src/core/detector/attribution.ts';
 import { Detector } from '../../src/core/detector/detector.ts';
 import type { Remedy } from '../../src/core/detector/remedies.ts';
-import { quarantineMsOf, remediesFor } from '../../src/core/detector/remedies.ts';
+import { budgetWaitMs, quarantineMsOf, remediesFor } from '../../src/core/detector/remedies.ts';
 import { domainsOf, hostOf, kindOf, revisionOf } from '../../src/core/detector/suspects.ts';
 import type { Suspect } from '../../src/core/detector/suspects.ts';
 import type { RemedyState, Verdict } from '../../src/core/detector/verdict.ts';
@@ -166,16 +166,28 @@ export class FaultWatch {
       if (applied === undefined && !isOld) return this.#done(turn);
       if (!this.#isOurTurn(turn, suspect)) return;
       if (applied === undefined) return this.#verdicts.forget(suspect, revision);
-      if (applied.state === 'applied') await this.#remedies.undo(applied.remedy, verdict);
+      if (applied.state === 'wanted')
+        return this.#mark(verdict, applied.remedy, { state: 'refused', detail: 'the verdict ended before' });
+      await this.#remedies.undo(applied.remedy, verdict);
       return this.#mark(verdict, applied.remedy, { state: 'undone', detail: '' });
     }
     const wanted = verdict.remedies.find(({ state }) => state === 'wanted');
     const over = wanted === undefined ? this.#whyOver(verdict) : null;
     if (wanted === undefined && over === null) return this.#done(turn);
     if (!this.#isOurTurn(turn, suspect)) return;
-    if (wanted !== undefined)
-      return this.#mark(verdict, wanted.remedy, await this.#remedies.apply(wanted.remedy, verdict));
+    if (wanted !== undefined) return this.#apply(wanted, verdict);
     await this.#verdicts.end(suspect, { by: this.#deps.self, why: over ?? '', mutedMs: 0 });
+  }
+
+  /** Within the budget of the cell; beyond it the remedy stays wanted, and says so. */
+  async #apply(wanted: RemedyState, verdict: Verdict): Promise<void> {
+    const { clock, copy } = this.#deps;
+    const verdicts = [...copy.verdicts.rows()].map(([, { value }]) => value);
+    const policy = policyOf(this.#deps);
+    if (budgetWaitMs(policy, verdicts, clock.nowMs()) === 0)
+      return this.#mark(verdict, wanted.remedy, await this.#remedies.apply(wanted.remedy, verdict));
+    const detail = `waits: the cell has had ${String(policy.perHourMax)} remedies within an hour`;
+    if (wanted.detail !== detail) await this.#mark(verdict, wanted.remedy, { state: 'wanted', detail });
   }
 
   async #mark(

@@ -2,6 +2,7 @@ import { POOL_ATTRIBUTE } from '../quota/pauses.ts';
 import type { SuspectKind } from './suspects.ts';
 import { kindOf, revisionOf } from './suspects.ts';
 import type { Suspect } from './suspects.ts';
+import type { Verdict } from './verdict.ts';
 
 /**
  * What monitors do about a verdict. Each is told as an event in any case.
@@ -38,6 +39,8 @@ export interface RemedyPolicy {
   readonly jobs: Readonly<Record<string, readonly Remedy[]>>;
   /** At most this share of the hosts of each pool takes nothing new for verdicts; in a pool of three or more at least one host. */
   readonly sharePercent: number;
+  /** Remedies of all verdicts within an hour, over the whole cell; those beyond wait. */
+  readonly perHourMax: number;
   /** So long a host takes nothing new; twice as long each time that it is at fault again. */
   readonly quarantineMs: number;
   readonly restartEveryMs: number;
@@ -49,10 +52,12 @@ export const DEFAULT_REMEDIES: RemedyPolicy = {
   domain: ['stop-placement'],
   jobs: {},
   sharePercent: 20,
+  perHourMax: 30,
   quarantineMs: 30 * 60_000,
   restartEveryMs: 5 * 60_000,
 };
 
+const HOUR_MS = 3_600_000;
 const QUARANTINE_MAX_MS = 24 * 3_600_000;
 /** Of fewer hosts none is missed by accident. */
 const POOL_MIN = 3;
@@ -62,6 +67,25 @@ export function remediesFor(policy: RemedyPolicy, suspect: Suspect): readonly Re
   if (revision !== null) return policy.jobs[`${revision.namespace}/${revision.job}`] ?? policy.revision;
   const kind = kindOf(suspect);
   return kind === 'host' ? policy.host : kind === 'domain' ? policy.domain : [];
+}
+
+/**
+ * When the next remedy may be applied: each of them costs somebody something, and a detector that blames everybody is at fault
+ * itself.
+ * @param verdicts all that are known, ended ones too
+ * @returns for how long it waits; 0: not at all
+ */
+export function budgetWaitMs(
+  { perHourMax }: Pick<RemedyPolicy, 'perHourMax'>,
+  verdicts: Iterable<Pick<Verdict, 'remedies'>>,
+  nowMs: number,
+): number {
+  const times: number[] = [];
+  for (const { remedies } of verdicts)
+    for (const { state, atMs } of remedies)
+      if ((state === 'applied' || state === 'undone') && nowMs - atMs < HOUR_MS) times.push(atMs);
+  const oldest = times.sort((a, b) => b - a)[perHourMax - 1];
+  return oldest === undefined ? 0 : oldest + HOUR_MS - nowMs;
 }
 
 /** How many hosts of a pool may be closed at once. */

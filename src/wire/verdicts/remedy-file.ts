@@ -14,6 +14,7 @@ const TIMES = { quarantine: 'quarantineMs', restartEvery: 'restartEveryMs' } as 
  *   host: [quarantine]
  *   domain: [stop-placement]
  *   share: 20%            # of the hosts of each pool
+ *   perHourMax: 30        # remedies of the whole cell
  *   quarantine: 30m
  *   restartEvery: 5m
  *   jobs:

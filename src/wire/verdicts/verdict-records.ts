@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { RemedyPolicy } from '../../core/detector/remedies.ts';
-import { REMEDIES } from '../../core/detector/remedies.ts';
+import { DEFAULT_REMEDIES, REMEDIES } from '../../core/detector/remedies.ts';
 import type { Verdict } from '../../core/detector/verdict.ts';
 import { REMEDY_STATES } from '../../core/detector/verdict.ts';
 import { schemaCodec, whole } from '../codec/codec.ts';
@@ -31,6 +31,7 @@ export const verdictCodec = schemaCodec<Verdict>(
 const DAY_MS = 24 * 3_600_000;
 const share = whole.max(100);
 const time = whole.min(1_000).max(DAY_MS);
+const perHour = whole.min(1).max(10_000);
 
 /** What is done about verdicts: `remedies`. */
 export const remedyPolicyCodec = schemaCodec<RemedyPolicy>(
@@ -38,6 +39,8 @@ export const remedyPolicyCodec = schemaCodec<RemedyPolicy>(
   z.looseObject({
     ...{ revision: remedies, host: remedies, domain: remedies, jobs: z.record(z.string(), remedies) },
     ...{ sharePercent: share, quarantineMs: time, restartEveryMs: time },
+    // Absent in records of before.
+    perHourMax: perHour.default(DEFAULT_REMEDIES.perHourMax),
   }),
 );
 
@@ -46,7 +49,7 @@ export const remedyPolicyRequest: z.ZodType<RemedyPolicyRequest> = z.strictObjec
   ...{ revision: z.exactOptional(remedies), host: z.exactOptional(remedies) },
   ...{ domain: z.exactOptional(remedies), jobs: z.exactOptional(z.record(z.string(), remedies)) },
   ...{ sharePercent: z.exactOptional(share), quarantineMs: z.exactOptional(time) },
-  restartEveryMs: z.exactOptional(time),
+  ...{ restartEveryMs: z.exactOptional(time), perHourMax: z.exactOptional(perHour) },
 });
 
 export type RemedyPolicyRequest = Partial<RemedyPolicy>;

@@ -167,6 +167,23 @@ it('S3.25 S3.60 no more of a pool is closed than its share, and an operator who 
   expect(kept?.hosts).toEqual(await closed());
 });
 
+it('S3.40 beyond the budget of the cell a remedy waits and says so, until there is some again', async () => {
+  const { address } = await world.monitor();
+  await world.call('PUT', `${address}/v1/remedies`, { perHourMax: 1, host: ['quarantine'] });
+  await runAll();
+  for (const job of JOBS) await crash(job, hosts.slice(2, 3), 1);
+  await pass(10);
+  expect(await verdictOn('host/h3')).toMatchObject({ remedies: [{ state: 'applied' }] });
+  for (const job of JOBS) await crash(job, hosts.slice(4, 5), 1);
+  await pass(10);
+  const waits = { state: 'wanted', detail: 'waits: the cell has had 1 remedies within an hour' };
+  expect(await verdictOn('host/h5')).toMatchObject({ remedies: [waits] });
+  expect(await world.eligibilityOf('h5')).toBeNull();
+  await world.call('PUT', `${address}/v1/remedies`, { perHourMax: 2, host: ['quarantine'] });
+  await pass(5);
+  expect(await verdictOn('host/h5')).toMatchObject({ remedies: [{ state: 'applied' }] });
+});
+
 it('S3.60 the policy is said in part, the rest is by default, and what is no remedy for a suspect is refused', async () => {
   const { address } = await world.monitor();
   const url = `${address}/v1/remedies`;
