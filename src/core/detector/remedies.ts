@@ -2,7 +2,6 @@ import { POOL_ATTRIBUTE } from '../quota/pauses.ts';
 import type { SuspectKind } from './suspects.ts';
 import { kindOf, revisionOf } from './suspects.ts';
 import type { Suspect } from './suspects.ts';
-import type { Verdict } from './verdict.ts';
 
 /**
  * What monitors do about a verdict. Each is told as an event in any case.
@@ -69,6 +68,11 @@ export function remediesFor(policy: RemedyPolicy, suspect: Suspect): readonly Re
   return kind === 'host' ? policy.host : kind === 'domain' ? policy.domain : [];
 }
 
+/** How far the remedies of a verdict have come (`verdict.ts`). */
+interface WithRemedies {
+  readonly remedies: readonly { readonly state: string; readonly atMs: number }[];
+}
+
 /**
  * When the next remedy may be applied: each of them costs somebody something, and a detector that blames everybody is at fault
  * itself.
@@ -77,7 +81,7 @@ export function remediesFor(policy: RemedyPolicy, suspect: Suspect): readonly Re
  */
 export function budgetWaitMs(
   { perHourMax }: Pick<RemedyPolicy, 'perHourMax'>,
-  verdicts: Iterable<Pick<Verdict, 'remedies'>>,
+  verdicts: Iterable<WithRemedies>,
   nowMs: number,
 ): number {
   const times: number[] = [];
