@@ -3,8 +3,7 @@ import { slotName } from '../../src/core/cell/ids.ts';
 import type { MonitorClient } from '../../src/clients/monitor-client.ts';
 import type { JobRef } from '../../src/clients/monitor-paths.ts';
 import { restartsText } from '../../src/core/slots/restarts.ts';
-import { isTerminal } from '../../src/core/host/states.ts';
-import { notReadyOf } from '../../src/core/slots/rollout.ts';
+import { endedInPlace, notReadyOf } from '../../src/core/slots/rollout.ts';
 import type { JobStatus } from '../../src/wire/api/monitor-api.ts';
 import type { Context } from '../command/context.ts';
 import { shownName } from '../names/names.ts';
@@ -63,10 +62,10 @@ function render(context: Context, answer: Shown, written: string): string {
   ];
   for (const line of answer.update ?? []) lines.push(`  update of ${line}`);
   for (const { name, report } of answer.allocations) {
-    const notReady = report === null ? null : notReadyOf(report);
+    if (report === null) continue;
+    const [notReady, ended] = [notReadyOf(report), endedInPlace(report)];
     if (notReady !== null) lines.push(`  ${name} is not ready: ${notReady}`);
-    if (report !== null && isTerminal(report.state) && !report.released)
-      lines.push(`  ${name} has ended: ${report.reason}`);
+    if (ended !== null) lines.push(`  ${name} has ended: ${ended}`);
   }
   for (const { detail } of answer.silentHosts ?? []) lines.push(`  ${detail}`);
   const tables: string[] = [];

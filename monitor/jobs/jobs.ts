@@ -27,7 +27,7 @@ import {
   restartsOfEmptySlot,
   restartsOfSlot,
 } from '../../src/core/slots/restarts.ts';
-import { isUp, notReadyOf } from '../../src/core/slots/rollout.ts';
+import { endedInPlace, isUp, notReadyOf } from '../../src/core/slots/rollout.ts';
 import { evaluate } from '../../src/core/slots/slots.ts';
 import { CAUSES } from '../../src/core/slots/job-view.ts';
 import type { JobView, MatchingHost, Evaluation } from '../../src/core/slots/job-view.ts';
@@ -142,7 +142,8 @@ export class JobStatuses {
   troubled(jobKey: string): readonly string[] {
     return this.allocations(jobKey).flatMap(({ name, report }) => {
       if (report === null) return [];
-      if (isTerminal(report.state)) return report.released ? [] : [`${name} has ended: ${report.reason}`];
+      const ended = endedInPlace(report);
+      if (ended !== null) return [`${name} has ended: ${ended}`];
       if (report.state !== 'running') return [];
       const notReady = notReadyOf(report);
       const times = report.restarts === 1 ? 'once' : `${String(report.restarts)} times`;

@@ -1,6 +1,6 @@
 import type { Allocation } from '../../src/core/cell/allocation.ts';
 import { askOf } from '../../src/core/cell/ask.ts';
-import { jobKeyOf } from '../../src/core/cell/ids.ts';
+import { jobKeyOf, slotName } from '../../src/core/cell/ids.ts';
 import type { JobRecord } from '../../src/core/cell/job.ts';
 import type { NamespaceAmounts } from '../../src/core/quota/amounts.ts';
 import { addAmounts, amountsOf, DIMENSIONS, maxAmounts, NO_AMOUNTS } from '../../src/core/quota/amounts.ts';
@@ -70,7 +70,8 @@ function amountsIn({ namespace, job, slot, allocation: id }: PlanAct, cell: Plan
   const there = id === undefined ? undefined : cell.allocation(namespace, job, id);
   if (there !== undefined) return amountsOf(there);
   const groups = Object.values(cell.record(jobKeyOf(namespace, job))?.job.groups ?? {});
-  const group = groups.find(({ name }) => slot.startsWith(name === job ? `${job}[` : `${job}.${name}[`));
+  const index = Number(slot.slice(slot.lastIndexOf('[') + 1, -1));
+  const group = groups.find(({ name }) => slotName(job, name, index) === slot);
   if (group === undefined) return NO_AMOUNTS;
   const { resources, gpu } = askOf(group);
   const gpuMilli = gpu === null ? 0 : gpu.count * gpu.milliEach;

@@ -43,7 +43,7 @@ import type { DecidedPlan } from '../state/decided-plan.ts';
 import { backOffGroup } from '../state/group-backoff.ts';
 import type { Entry, OwnedJob } from '../state/owned-job.ts';
 import type { Term } from '../state/state.ts';
-import { idsOf, isCurrent, RELOAD_DELAY_MS } from '../state/state.ts';
+import { idsOf, isCurrent, RELOAD_DELAY_MS, undoAssumed } from '../state/state.ts';
 import type { Tickets } from './tickets.ts';
 
 /** Lost commits in a row before a group backs off (I11): after eight, other schedulers are faster at these hosts. */
@@ -96,7 +96,7 @@ export class CommitPipeline {
       const answered = answers?.every((answer) => !('unanswered' in answer)) ?? true;
       if (ready.length === 0) return answered;
       if (!this.#completesGang(job, ready, releases)) {
-        for (const entry of ready) this.#undo(job, entry);
+        for (const entry of ready) undoAssumed(this.#term, job, entry);
         // It may be whole a moment later: no reason to end the members that run.
         return false;
       }
@@ -139,7 +139,7 @@ export class CommitPipeline {
         entry.ticket = { text: answer.ticket, expiresMs: answer.expiresMs };
         ready.push(entry);
       } else {
-        this.#undo(job, entry);
+        undoAssumed(this.#term, job, entry);
         if (answer !== undefined) this.#ticketRefused(job, entry, answer);
       }
     }
@@ -147,7 +147,7 @@ export class CommitPipeline {
     // A job that is to stop by now would be placed only to be stopped.
     const isWanted = !job.dropped && job.record.desired === 'run' && !this.#term.signal.aborted;
     if (!isPartOfGang && isWanted) return ready;
-    for (const entry of ready) this.#undo(job, entry);
+    for (const entry of ready) undoAssumed(this.#term, job, entry);
     return [];
   }
 
@@ -196,7 +196,7 @@ export class CommitPipeline {
       world.log.warn({ ...idsOf(job), plan: id, error }, 'a commit failed');
       span?.end({ job: job.key, plan: id }, errorText(error));
       this.#term.reload(job, RELOAD_DELAY_MS);
-      for (const entry of entries) this.#undo(job, entry);
+      for (const entry of entries) undoAssumed(this.#term, job, entry);
       return false;
     } finally {
       this.#committing -= entries.length;
@@ -234,7 +234,7 @@ export class CommitPipeline {
     const { intents } = this.#parts;
     const intent = await intents.open(job, planId, entries, evictions);
     if (intent === null) {
-      for (const entry of entries) this.#undo(job, entry);
+      for (const entry of entries) undoAssumed(this.#term, job, entry);
       this.#term.ownershipLost(job);
       return null;
     }
@@ -262,7 +262,7 @@ export class CommitPipeline {
     for (const entry of entries) {
       const part = outcome.get(entry.allocation.id);
       this.#term.cell.syncLedger(entry.allocation.host);
-      this.#undo(job, entry);
+      undoAssumed(this.#term, job, entry);
       if (part?.kind === 'conflicted') this.#conflicted(job, entry, part);
     }
     if (job.dropped || first === undefined) return;
@@ -281,7 +281,7 @@ export class CommitPipeline {
       if (part === undefined) throw new Error(`the plan's outcome leaves out ${allocation.id}`);
       cell.syncLedger(allocation.host);
       if (part.kind === 'conflicted') {
-        this.#undo(job, entry);
+        undoAssumed(this.#term, job, entry);
         this.#conflicted(job, entry, part);
         conflicted.add(allocation.group);
         continue;
@@ -325,14 +325,6 @@ export class CommitPipeline {
     state.conflictsInARow = 0;
     backOffGroup(this.#term, job, group, `lost to other schedulers ${times} times in a row`, null);
     this.#term.emit('parked', job, state.blockedWhy);
-  }
-
-  /** Forgets a placement that was only assumed. */
-  #undo(job: OwnedJob, entry: Entry): void {
-    const { host, shared } = entry.allocation;
-    this.#term.cell.state.forget(entry.allocation);
-    this.#term.capacityFreed(host, shared);
-    this.#term.dropEntry(job, entry);
   }
 }
 

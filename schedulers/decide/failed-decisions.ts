@@ -1,20 +1,19 @@
 import { errorText } from '../../src/core/errors/errors.ts';
 import type { JobRecord } from '../../src/core/cell/job.ts';
+import { Backoff } from '../../src/runtime/wait/backoff.ts';
 import { backOffGroup } from '../state/group-backoff.ts';
 import type { OwnedJob } from '../state/owned-job.ts';
 import type { Term } from '../state/state.ts';
+import { undoAssumed } from '../state/state.ts';
 
-/** Doubling with each failure in a row. */
-const RETRY_FIRST_MS = 1_000;
-const RETRY_MAX_MS = 60_000;
-const DOUBLINGS_MAX = 6;
+const RETRY = { firstMs: 2_000, maxMs: 60_000 };
 /** So many jobs at once have nothing in common but this process: its own state is wrong, and a new process reads it anew. */
 const JOBS_MAX = 4;
 
 interface Failure {
   /** What was decided on; another version is tried at once. */
   readonly record: JobRecord;
-  readonly times: number;
+  readonly backoff: Backoff;
   readonly untilMs: number;
 }
 
@@ -54,15 +53,12 @@ export class FailedDecisions {
     const { world } = this.#term;
     world.metrics.count('moorage_scheduler_decisions_failed_total');
     world.log.error({ job: job.name, namespace: job.namespace, error }, 'deciding failed; the job waits');
-    for (const entry of [...job.entries.values()].slice(entriesBefore)) {
-      this.#term.cell.state.forget(entry.allocation);
-      this.#term.dropEntry(job, entry);
-      this.#term.capacityFreed(entry.allocation.host, entry.allocation.shared);
-    }
-    const times = Math.min((this.#failures.get(job.key)?.times ?? 0) + 1, DOUBLINGS_MAX);
-    const delayMs = Math.min(RETRY_MAX_MS, RETRY_FIRST_MS * 2 ** times);
+    // A decision drops no entry, so those that it made are the last ones.
+    for (const entry of [...job.entries.values()].slice(entriesBefore)) undoAssumed(this.#term, job, entry);
+    const backoff = this.#failures.get(job.key)?.backoff ?? new Backoff(RETRY, world.random);
+    const delayMs = backoff.nextMs();
     const untilMs = world.clock.monotonicMs() + delayMs;
-    this.#failures.set(job.key, { record: job.record, times, untilMs });
+    this.#failures.set(job.key, { record: job.record, backoff, untilMs });
     const why = `deciding on it failed: ${errorText(error)}`;
     job.undecidable = why;
     for (const group of Object.keys(job.record.job.groups))
@@ -72,11 +68,11 @@ export class FailedDecisions {
     if (this.#atOnce() > JOBS_MAX) throw error;
   }
 
-  /** Jobs that are waiting for that reason now; others are forgotten. */
+  /** Jobs that wait for that reason, or did so lately: of those that are gone or moved to another owner nothing more is heard. */
   #atOnce(): number {
     const nowMs = this.#term.world.clock.monotonicMs();
     for (const [key, { untilMs }] of this.#failures)
-      if (nowMs - untilMs > RETRY_MAX_MS) this.#failures.delete(key);
+      if (nowMs - untilMs > RETRY.maxMs) this.#failures.delete(key);
     return this.#failures.size;
   }
 }

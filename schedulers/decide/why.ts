@@ -20,17 +20,7 @@ export interface WhyTerm extends Pick<Term, 'world' | 'options' | 'cell'> {
 
 /** Why a job has slots that do not run: evaluated anew, not what the last decision remembered. */
 export function whyOf(term: WhyTerm, job: OwnedJob): Why {
-  const names = Object.keys(job.record.job.groups);
-  return answerOf(
-    term,
-    job,
-    job.undecidable === null
-      ? whyGroups(term, job, names)
-      : names.map((name) => whyUndecidable(term, job, name)),
-  );
-}
-
-function answerOf(term: WhyTerm, job: OwnedJob, groups: readonly WhyGroup[]): Why {
+  const groups = job.undecidable === null ? whyGroups(term, job) : whyUndecidable(term, job, job.undecidable);
   const waiting = groups.find((group) => group.pending > 0);
   const detail = waiting ?? groups.find((group) => group.stage !== 'running') ?? groups[0];
   return {
@@ -43,20 +33,22 @@ function answerOf(term: WhyTerm, job: OwnedJob, groups: readonly WhyGroup[]): Wh
   };
 }
 
-function whyGroups(term: WhyTerm, job: OwnedJob, names: readonly string[]): readonly WhyGroup[] {
+function whyGroups(term: WhyTerm, job: OwnedJob): readonly WhyGroup[] {
   const todo = term.decider.todoOf(job, wallMs(term.world));
-  return names.map((name) => whyGroup(term, job, name, todo));
+  return Object.keys(job.record.job.groups).map((name) => whyGroup(term, job, name, todo));
 }
 
-/** What throws in a decision throws in an explanation too. */
-function whyUndecidable(term: WhyTerm, job: OwnedJob, name: string): WhyGroup {
-  const { tries, conflicts, pending, blockedUntilMs } = job.group(name);
+/** What throws in a decision throws in an explanation too: nothing is evaluated. */
+function whyUndecidable(term: WhyTerm, job: OwnedJob, detail: string): readonly WhyGroup[] {
   const { clock } = term.world;
-  return {
-    ...{ group: name, pending, tries, conflicts, stage: 'waiting', detail: job.undecidable ?? '' },
-    nextTryMs: clock.nowMs() + Math.max(0, blockedUntilMs - clock.monotonicMs()),
-    ...{ hosts: [], hostsTotal: term.cell.state.size, refusals: [] },
-  };
+  return Object.keys(job.record.job.groups).map((group) => {
+    const { tries, conflicts, pending, blockedUntilMs } = job.group(group);
+    return {
+      ...{ group, pending, tries, conflicts, stage: 'waiting', detail },
+      nextTryMs: clock.nowMs() + Math.max(0, blockedUntilMs - clock.monotonicMs()),
+      ...{ hosts: [], hostsTotal: term.cell.state.size, refusals: [] },
+    };
+  });
 }
 
 function whyGroup(term: WhyTerm, job: OwnedJob, name: string, todo: Evaluation): WhyGroup {

@@ -108,6 +108,14 @@ export interface Term {
   emit(kind: SchedulerEventKind, job: OwnedJob, detail: string, entry?: Entry, race?: LedgerRace): void;
 }
 
+/** Takes back a placement that was only assumed. */
+export function undoAssumed(term: Term, job: OwnedJob, entry: Entry): void {
+  const { host, shared } = entry.allocation;
+  term.cell.state.forget(entry.allocation);
+  term.capacityFreed(host, shared);
+  term.dropEntry(job, entry);
+}
+
 /** Does this scheduler still act for the allocation? */
 export function isCurrent(term: Term, job: OwnedJob, entry: Entry): boolean {
   return !term.signal.aborted && !job.dropped && job.entries.get(entry.allocation.id) === entry;

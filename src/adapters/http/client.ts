@@ -58,7 +58,7 @@ export function undiciClient(options: UndiciClientOptions = {}): HttpClient {
 
 /**
  * Connections that are opened after a renewal show the new certificate. No session is resumed: undici knows servers by their host
- * alone, so that those of one machine are asked for each other's sessions, and to read a session takes as long as it saves.
+ * alone, so that those of one machine would be shown each other's sessions, which none of them can read.
  */
 function connector(credentials: Credentials, to: IdentityRole | undefined): buildConnector.connector {
   const build = (): buildConnector.connector =>

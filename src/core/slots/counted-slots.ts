@@ -9,7 +9,16 @@ import { awaitsFence, surelyOverInMs } from './lost-hosts.ts';
 import { misplacedOf } from './misplaced.ts';
 import { causeOfMove, moveOf } from './moves.ts';
 import type { Gate } from './rollout.ts';
-import { gateOf, holdOf, holdOfAway, holdOfVacant, isUp, isWatched, surgeIn, unprovenMs } from './rollout.ts';
+import {
+  gateOf,
+  holdOf,
+  holdOfUnreachable,
+  holdOfVacant,
+  isUp,
+  isWatched,
+  surgeIn,
+  unprovenMs,
+} from './rollout.ts';
 import { evaluateSurplus } from './surplus-slots.ts';
 import { updatePolicyOf } from './update-policy.ts';
 import type { Fill, JobView, LiveAllocation, Stop, EvaluationDraft } from './job-view.ts';
@@ -30,7 +39,7 @@ export function evaluateCounted(view: JobView, group: Group, draft: EvaluationDr
   scaleDown(table, view.elasticTarget === undefined ? size : Math.max(size, slotsMaxOf(group)), draft);
   const ofBefore = renewSurge(view, group, table, { size, sameWork }, draft);
   const holds: Hold[] = [];
-  const away: LiveAllocation[] = [];
+  const unreachable: LiveAllocation[] = [];
   const vacant: { index: number; slot: Slot | undefined }[] = [];
   let busy = 0;
   let leaving = false;
@@ -44,7 +53,7 @@ export function evaluateCounted(view: JobView, group: Group, draft: EvaluationDr
       leaving ||= slot.live.every(({ allocation }) => allocation.desired !== 'run');
       const hold = ofBefore.has(index) ? { live: null } : holdIn(view, group, slot, displaced, draft);
       if (hold !== null) holds.push({ index, slot, live: hold.live });
-      else if (displaced.size > 0) away.push(...outOfReach(view, slot, displaced));
+      else if (displaced.size > 0) unreachable.push(...unreachableIn(view, slot, displaced));
     } else {
       vacant.push({ index, slot });
     }
@@ -65,7 +74,7 @@ export function evaluateCounted(view: JobView, group: Group, draft: EvaluationDr
   const room = group.parallelism === null ? wanted.length : Math.max(0, group.parallelism - busy);
   const fills = group.gang ? together(wanted, leaving) : dueFirst(wanted, view.nowMs).slice(0, room);
   for (const fill of fills) offer(view, group, fill, draft);
-  replaceDisplaced(view, group, displaced, { holds, away, runsForEver, sameWork, table }, draft);
+  replaceDisplaced(view, group, displaced, { holds, unreachable, runsForEver, sameWork, table }, draft);
   if (!runsForEver) evaluateSurplus(view, group, table, { sameWork, isFilled: wanted.length === 0 }, draft);
 }
 
@@ -230,18 +239,18 @@ export function holdIn(
 }
 
 /** What is there on a host that nobody hears of, and stays: it may serve, and nobody may rely on that. */
-function outOfReach(
+function unreachableIn(
   view: JobView,
   { live }: Slot,
   displaced: ReadonlyMap<string, Displaced>,
 ): readonly LiveAllocation[] {
   return live.filter(
     ({ allocation: { desired, host, id } }) =>
-      desired === 'run' && !displaced.has(id) && isUnheard(view, host),
+      desired === 'run' && !displaced.has(id) && isUnreachable(view, host),
   );
 }
 
-function isUnheard(view: JobView, host: string): boolean {
+function isUnreachable(view: JobView, host: string): boolean {
   const { state, isSilent } = view.hostCondition(host);
   return state === 'lost' || isSilent === true;
 }
@@ -259,23 +268,23 @@ export function replaceDisplaced(
   state: {
     readonly holds: readonly Hold[];
     /** On hosts that nobody hears of, and not to be replaced. */
-    readonly away: readonly LiveAllocation[];
+    readonly unreachable: readonly LiveAllocation[];
     readonly runsForEver: boolean;
     readonly sameWork: (version: number) => boolean;
     readonly table: ReadonlyMap<number, Slot>;
   },
   draft: EvaluationDraft,
 ): void {
-  const { holds, away, runsForEver } = state;
+  const { holds, unreachable, runsForEver } = state;
   const byVersion = [...displaced.values()].filter((one) => one.byVersion);
   const outdated = byVersion.length;
   const pauses = byVersion.map(({ live }) => rolloutPauseOn(view, live));
   const paused = pauses.find((pause) => pause !== null) ?? null;
   const [hold] = holds;
   const held = hold === undefined ? null : whyHeld(view, group, hold, state.sameWork);
-  const gone = away[0] === undefined ? null : holdOfAway(away[0]);
+  const away = unreachable[0] === undefined ? null : holdOfUnreachable(unreachable[0]);
   const gate = runsForEver
-    ? gateOf(view, group, { ...state, outdated, held, gone, paused, isWhole: !pauses.includes(null) }, draft)
+    ? gateOf(view, group, { ...state, outdated, held, away, paused, isWhole: !pauses.includes(null) }, draft)
     : OPEN;
   const inTurn: Displaced[] = [];
   for (const one of displaced.values()) {
@@ -285,15 +294,15 @@ export function replaceDisplaced(
     else inTurn.push(one);
   }
   const isDown = ({ live }: Displaced): boolean =>
-    live.report === null || !isUp(live.report) || isUnheard(view, live.allocation.host);
+    live.report === null || !isUp(live.report) || isUnreachable(view, live.allocation.host);
   // What still serves waits for what may not.
   const turns = [...inTurn.filter(isDown), ...inTurn.filter((one) => !isDown(one))];
-  const room = Math.max(0, updatePolicyOf(group).parallelism - holds.length - away.length);
+  const room = Math.max(0, updatePolicyOf(group).parallelism - holds.length - unreachable.length);
   for (const { stop } of turns.slice(0, room)) draft.stops.push(stop);
-  if (away.length > 0 && turns.length > room)
+  if (unreachable.length > 0 && turns.length > room)
     draft.nextAtMs = earlier(draft.nextAtMs, view.nowMs + HEARD_AGAIN_MS);
   if (outdated === 0 && (held === null || !isWatched(view))) return;
-  const waitsFor = gate.why ?? (room === 0 ? (held ?? gone) : null) ?? paused;
+  const waitsFor = gate.why ?? (room === 0 ? (held ?? away) : null) ?? paused;
   const { version } = view.record;
   draft.rollouts.push({ group: group.name, version, outdated, waitsFor, failed: gate.failed });
 }

@@ -28,6 +28,11 @@ export function readyOf({ state, tasks }: AllocationReport): boolean | null {
   return state !== 'running' || checked.length === 0 ? null : checked.every((task) => task.ready === true);
 }
 
+/** Why one has ended that still has its place on its host, for people; null: it is no such one. */
+export function endedInPlace({ state, released, reason }: AllocationReport): string | null {
+  return isTerminal(state) && !released ? reason : null;
+}
+
 /** Which health check keeps it from being ready, and what it found, for people; null: none does. */
 export function notReadyOf({ state, tasks }: AllocationReport): string | null {
   if (state !== 'running') return null;
@@ -75,7 +80,7 @@ export interface GroupUpdate {
   /** Why the first slot that is not up is not. */
   readonly held: string | null;
   /** Which one is on a host of which nothing is heard, and stays there; null: none. */
-  readonly gone: string | null;
+  readonly away: string | null;
   /** Why some that are to be replaced stay, by an operator's word; `isWhole`: all of them do. */
   readonly paused: string | null;
   readonly isWhole: boolean;
@@ -130,7 +135,7 @@ function failureIn(view: JobView, group: Group, update: GroupUpdate, draft: Eval
   if (waitsForPromotion || update.paused !== null) return null;
   const lateAtMs = progressMs + policy.progressDeadlineMs;
   if (view.nowMs >= lateAtMs)
-    return `nothing came of it for ${seconds(policy.progressDeadlineMs)}: ${update.held ?? update.gone ?? 'nothing was replaced'}`;
+    return `nothing came of it for ${seconds(policy.progressDeadlineMs)}: ${update.held ?? update.away ?? 'nothing was replaced'}`;
   draft.nextAtMs = earlier(draft.nextAtMs, lateAtMs);
   return null;
 }
@@ -207,7 +212,7 @@ export function holdOf(view: JobView, group: Group, live: LiveAllocation): strin
 }
 
 /** The same for one on a host of which nothing is heard. */
-export function holdOfAway({ allocation: { job, group, index, host } }: LiveAllocation): string {
+export function holdOfUnreachable({ allocation: { job, group, index, host } }: LiveAllocation): string {
   return `${slotName(job, group, index)} is on ${host}, of which nothing is heard`;
 }
 

@@ -46,7 +46,13 @@ export function evaluateSystem(view: JobView, group: Group, draft: EvaluationDra
     holds.push({ index, slot, live: null });
     offer(view, { ...group, waitMaxMs: null }, { ...next.fill, avoidHosts: [], host }, draft);
   }
-  replaceDisplaced(view, group, displaced, { holds, away: [], runsForEver: true, sameWork, table }, draft);
+  replaceDisplaced(
+    view,
+    group,
+    displaced,
+    { holds, unreachable: [], runsForEver: true, sameWork, table },
+    draft,
+  );
 }
 
 /** The slot without what happened in it on other hosts. */
