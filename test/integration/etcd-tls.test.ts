@@ -8,6 +8,7 @@ import { startEtcd } from '../../src/adapters/etcd/server/server.ts';
 import { findEtcd } from '../../src/adapters/etcd/server/find-etcd.ts';
 import type { Credentials } from '../../src/adapters/pki/credentials.ts';
 import { systemClock } from '../../src/adapters/system/system.ts';
+import { EtcdUpkeep } from '../../src/adapters/etcd/upkeep.ts';
 import { silentLog } from '../../src/adapters/telemetry/silent.ts';
 import { TestAuthority } from '../support/credentials.ts';
 
@@ -75,6 +76,20 @@ describe('etcd over TLS with client certificates', () => {
       readyTimeoutMs: 5_000,
     });
     await expect(starting).rejects.toThrow(/did not become ready in time/);
+  });
+
+  it('lists the oldest revision that is kept right after it was found', async () => {
+    const credentials = await authority.credentials('scheduler', 's3');
+    const store = storeWith(credentials);
+    const upkeep = new EtcdUpkeep({ endpoints: [etcd.clientUrl], credentials });
+    for (const _ of [1, 2, 3]) await use(store);
+    const { revision } = await store.read([KEY]);
+    await upkeep.compact(revision - 1);
+    // It is found by a watch that the server ends, upon which it closes the connection.
+    const oldest = await store.oldestRevision();
+    expect(oldest).toBe(revision);
+    expect((await store.list('/moorage/sealed/', oldest)).entries.size).toBe(1);
+    await Promise.all([store.close(), upkeep.close()]);
   });
 
   it('goes on over a renewal of both ends, with connections of before and after', async () => {

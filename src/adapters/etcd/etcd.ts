@@ -76,7 +76,10 @@ const CANARY_KEYS = 64;
 /** The cell store over etcd. It connects when it is first used; while etcd is away calls fail one by one, and follows resume. */
 export class EtcdCellStore implements CellStore {
   readonly #etcd: DirectEtcd;
-  /** For watches alone: neither 20,000 events a second nor a dead link may delay a commit. */
+  /**
+   * For watches alone: neither 20,000 events a second nor a dead link may delay a commit. And when a watch is cancelled, a server
+   * with TLS may close the whole connection.
+   */
   readonly #watching: DirectEtcd;
   readonly #options: EtcdStoreOptions;
   readonly #leases: LeaseKeeper;
@@ -193,11 +196,15 @@ export class EtcdCellStore implements CellStore {
 
   history(prefix: string, fromRevision: number): AsyncIterable<Revision> {
     const members = this.#options.endpoints.length;
-    return readHistory(this.#etcd, prefix, fromRevision, { members, beginCall: () => this.#beginCall() });
+    return readHistory({ calls: this.#etcd, watches: this.#watching }, prefix, fromRevision, {
+      members,
+      beginCall: () => this.#beginCall(),
+    });
   }
 
   oldestRevision(): Promise<number> {
-    return this.#reading((onReply) => readOldestRevision(this.#etcd, this.#canaryKey, onReply));
+    const clients = { calls: this.#etcd, watches: this.#watching };
+    return this.#reading((onReply) => readOldestRevision(clients, this.#canaryKey, onReply));
   }
 
   async close(): Promise<void> {

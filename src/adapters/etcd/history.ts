@@ -12,6 +12,12 @@ const FIRST_REVISION = 1;
 /** Streams that may end without an event, for each member: the client draws a member at random, and may draw a dead one twice. */
 const TRIES_A_MEMBER = 3;
 
+/** Connections of their own for calls and for watches. */
+export interface HistoryClients {
+  readonly calls: DirectEtcd;
+  readonly watches: DirectEtcd;
+}
+
 /**
  * The past under a prefix, by a watch from an old revision.
  *
@@ -23,7 +29,7 @@ const TRIES_A_MEMBER = 3;
  * @param beginCall called before the call that writes the mark
  */
 export async function* readHistory(
-  etcd: DirectEtcd,
+  { calls, watches }: HistoryClients,
   prefix: string,
   fromRevision: number,
   { members, beginCall }: { readonly members: number; readonly beginCall: () => OnReply },
@@ -31,7 +37,7 @@ export async function* readHistory(
   const mark = endOf(prefix);
   const onReply = beginCall();
   const reply = await tryEachMember(members, () =>
-    etcd.kv.put({ key: Buffer.from(mark), value: Buffer.alloc(0) }),
+    calls.kv.put({ key: Buffer.from(mark), value: Buffer.alloc(0) }),
   );
   onReply(headerOf(reply));
   const markRevision = Number(reply.header.revision);
@@ -42,7 +48,7 @@ export async function* readHistory(
   let cuts = 0;
   const open = (): WatchStream =>
     new WatchStream({
-      etcd,
+      etcd: watches,
       range: { from: prefix, to: `${mark}\0` },
       fromRevision: from,
       onRevision: (changes, revision) => {
@@ -75,7 +81,7 @@ export async function* readHistory(
     }
   } finally {
     stream.close();
-    await etcd.kv.deleteRange({ key: Buffer.from(mark) }).catch(() => undefined);
+    await calls.kv.deleteRange({ key: Buffer.from(mark) }).catch(() => undefined);
   }
 }
 
@@ -84,9 +90,13 @@ function keyOf(change: Revision['changes'][number]): string {
 }
 
 /** The first revision after the last compaction: at the compacted revision itself, deletions are gone. */
-export async function readOldestRevision(etcd: DirectEtcd, key: string, onReply: OnReply): Promise<number> {
+export async function readOldestRevision(
+  { calls, watches }: HistoryClients,
+  key: string,
+  onReply: OnReply,
+): Promise<number> {
   try {
-    onReply(headerOf(await etcd.kv.range({ key: Buffer.from(key), revision: FIRST_REVISION })));
+    onReply(headerOf(await calls.kv.range({ key: Buffer.from(key), revision: FIRST_REVISION })));
     return FIRST_REVISION;
   } catch (error) {
     const fault = storeErrorOf(error);
@@ -95,7 +105,7 @@ export async function readOldestRevision(etcd: DirectEtcd, key: string, onReply:
   // Reads do not report which revision was compacted; a watch from too old a revision does.
   return new Promise((resolve, reject) => {
     const stream: WatchStream = new WatchStream({
-      etcd,
+      etcd: watches,
       range: { from: key, to: `${key}\0` },
       fromRevision: FIRST_REVISION,
       onRevision: () => undefined,

@@ -34,6 +34,8 @@ const MEANINGS: readonly (readonly [RegExp, Meaning])[] = [
   [/too many requests/, { code: 'unavailable', retryable: true, surelyNotApplied: true }],
   // From gRPC's picker, before the call reaches any connection.
   [/No connection established/, { code: 'unavailable', retryable: true, surelyNotApplied: true }],
+  // HTTP/2's REFUSED_STREAM: the connection was closed before the server took the call (RFC 9113, 8.7).
+  [/Stream refused by server/, { code: 'unavailable', retryable: true, surelyNotApplied: true }],
   [/DEADLINE_EXCEEDED|[Dd]eadline exceeded/, { code: 'timeout', retryable: true, surelyNotApplied: false }],
 ];
 
