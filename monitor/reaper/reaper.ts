@@ -24,7 +24,7 @@ import { IntentSweeper } from './intent-sweeper.ts';
 import type { LeftoversDeps } from './leftovers.ts';
 import { Leftovers } from './leftovers.ts';
 import type { ReaperLimits } from './reaper-limits.ts';
-import type { RetentionDeps } from './retention.ts';
+import type { DueJob, RetentionDeps } from './retention.ts';
 import { Retention } from './retention.ts';
 import { Returned } from './returned.ts';
 
@@ -33,9 +33,11 @@ export interface ReaperDeps extends LeftoversDeps, RetentionDeps {
 }
 
 const SWEEP_MS = 1_000;
-/** Jobs in one sweep; the next sweep continues with the next ones. */
-const JOBS_PER_SWEEP = 500;
-/** Each deletion asks a host and then the store: one after the other they would be fewer than the runs that end meanwhile. */
+/** Jobs that a sweep looks at together; the next ones come after that. */
+const JOBS_PER_SLICE = 500;
+/** What is deleted in a sweep makes it go on to the next jobs at once, so often at most. */
+const SLICES_MAX = 10;
+/** What has no owner is finished by questions to hosts. */
 const JOBS_AT_ONCE = 16;
 
 /**
@@ -94,28 +96,40 @@ export class Reaper {
   /** One sweep over the next jobs. Never rejects: what fails is tried again in a later sweep. */
   async sweep(): Promise<void> {
     await this.#intents.sweep();
-    const jobs = this.#nextJobs().values();
-    const lane = async (): Promise<void> => {
-      for (const jobKey of jobs) {
-        const endedMs = this.#endedMs(jobKey);
-        if (monitorRank(this.#deps, jobKey) === 0) await this.#tryToReap(jobKey, endedMs);
-      }
-    };
-    await Promise.all(Array.from({ length: JOBS_AT_ONCE }, lane));
+    // No further than the end of the pass: what this sweep deleted may still be in the copy.
+    for (let slice = 0; slice < SLICES_MAX; slice++)
+      if (!(await this.#sweepSlice()) || this.#jobs === null) break;
     await this.#returned.sweep();
   }
 
-  async #tryToReap(jobKey: string, endedMs: number | null): Promise<void> {
+  /** @returns false: there was nothing to delete */
+  async #sweepSlice(): Promise<boolean> {
+    const jobs = this.#nextJobs().values();
+    const due: DueJob[] = [];
+    const lane = async (): Promise<void> => {
+      for (const jobKey of jobs) {
+        const endedMs = this.#endedMs(jobKey);
+        if (monitorRank(this.#deps, jobKey) !== 0) continue;
+        await this.#try(jobKey, () => this.#reap(jobKey, endedMs, due));
+      }
+    };
+    await Promise.all(Array.from({ length: JOBS_AT_ONCE }, lane));
+    if (due.length === 0) return false;
+    await this.#try('ended jobs', () => this.#retention.dropEnded(due));
+    return true;
+  }
+
+  async #try(what: string, work: () => Promise<void>): Promise<void> {
     try {
-      await this.#reap(jobKey, endedMs);
+      await work();
     } catch (error) {
-      this.#deps.log.debug({ job: jobKey, error }, 'reaping failed; it is tried again');
+      this.#deps.log.debug({ what, error }, 'reaping failed; it is tried again');
     }
   }
 
   #nextJobs(): string[] {
     const jobs: string[] = [];
-    for (let count = 0; count < JOBS_PER_SWEEP; count++) {
+    for (let count = 0; count < JOBS_PER_SLICE; count++) {
       this.#jobs ??= this.#allJobs();
       const next = this.#jobs.next();
       if (next.done === true) {
@@ -141,7 +155,8 @@ export class Reaper {
     yield* all;
   }
 
-  async #reap(jobKey: string, endedMs: number | null): Promise<void> {
+  /** @param due an ended job whose time is over is added to it */
+  async #reap(jobKey: string, endedMs: number | null, due: DueJob[]): Promise<void> {
     const { copy, limits } = this.#deps;
     const ownerless = this.#ownerlessForMs(jobKey) >= limits.ownerlessMs;
     // A job with an owner needs nothing here, unless its past piles up: its record is not even decoded.
@@ -152,7 +167,8 @@ export class Reaper {
     await this.#retention.dropSurplusOutcomes(jobKey, record.job);
     await this.#retention.dropOldVersions(jobKey);
     if (endedMs === null) return;
-    await this.#retention.dropEnded(jobKey, endedMs, this.#endedLike(jobKey).isSurplus(endedMs));
+    const ended = this.#retention.dueJob(jobKey, endedMs, this.#endedLike(jobKey).isSurplus(endedMs));
+    if (ended !== null) due.push(ended);
   }
 
   #pilesUp(jobKey: string): boolean {

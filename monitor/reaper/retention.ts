@@ -19,6 +19,16 @@ export interface RetentionDeps extends MonitorContext {
 
 /** Deletes in one transaction, well under every store's limit. */
 const DELETES_MAX = 50;
+/** Orders to hosts at once: one after the other they would be fewer than the runs that end meanwhile. */
+const ORDERS_AT_ONCE = 16;
+
+/** An ended job whose time is over. */
+export interface DueJob {
+  readonly jobKey: string;
+  readonly job: Job;
+  readonly modRevision: number;
+  readonly outcomes: readonly Outcome[];
+}
 
 /**
  * Deletes outcomes, versions, ended jobs with their rollouts, and one-off runs past their retention. A host forgets its record of
@@ -68,34 +78,33 @@ export class Retention {
     return summary.endedAtMs ?? null;
   }
 
-  /**
-   * Deletes an ended job whose time is over: records on hosts first, then its versions, then the job and its runs' keys together,
-   * then its outcomes. The job goes before its outcomes: without them a scheduler would run it again. Each step is repeated
-   * when the one after it failed.
-   * @param isSurplus more than are kept ended later
-   */
-  async dropEnded(jobKey: string, endedMs: number, isSurplus: boolean): Promise<void> {
-    const { copy, clock, limits, store, keys } = this.#deps;
+  /** @param isSurplus more than are kept ended later. @returns null: its time is not over */
+  dueJob(jobKey: string, endedMs: number, isSurplus: boolean): DueJob | null {
+    const { copy, clock, limits } = this.#deps;
     const row = copy.jobs.get(jobKey);
-    if (row === undefined) return;
+    if (row === undefined) return null;
     const { job, deleted } = row.value;
     const keptMs = job.oneOff ? limits.runRetentionMs : limits.jobRetentionMs;
     const isDue = keptMs !== null && clock.nowMs() - endedMs >= keptMs;
-    if (!isDue && deleted !== true && !isSurplus) return;
-    const outcomes = this.#outcomesOf(jobKey);
-    if ((await this.#forgetOnHosts(outcomes)).length < outcomes.length) return;
-    await this.#deleteKeys([...copy.versionsByJob.of(jobKey).keys()].map((name) => keys.versions + name));
-    const key = keys.job(job.namespace, job.name);
-    const beside = [keys.rollout(job.namespace, job.name)];
-    const runs = [...copy.runsByJob.of(jobKey).keys()].map((run) => keys.runs + run);
-    const reply = await store.attempt({
-      compares: [{ key, target: 'modRevision', equals: row.modRevision }],
-      writes: [key, ...beside, ...runs].slice(0, DELETES_MAX).map((gone) => ({ kind: 'delete', key: gone })),
-      readBack: [],
-    });
-    if (reply.outcome !== 'applied') return;
-    await this.#delete(outcomes);
-    this.#deps.metrics.count('moorage_monitor_reaped_total', { what: job.oneOff ? 'run' : 'job' });
+    if (!isDue && deleted !== true && !isSurplus) return null;
+    return { jobKey, job, modRevision: row.modRevision, outcomes: this.#outcomesOf(jobKey) };
+  }
+
+  /**
+   * Deletes ended jobs whose time is over: records on hosts first, then their versions, then each job and its runs' keys together,
+   * then their outcomes. A job goes before its outcomes: without them a scheduler would run it again. Each step is repeated
+   * when the one after it failed.
+   */
+  async dropEnded(jobs: readonly DueJob[]): Promise<void> {
+    const { copy, keys, metrics } = this.#deps;
+    const forgotten = new Set(await this.#forgetOnHosts(jobs.flatMap(({ outcomes }) => outcomes)));
+    const free = jobs.filter(({ outcomes }) => outcomes.every((one) => forgotten.has(one)));
+    const versions = free.flatMap(({ jobKey }) => [...copy.versionsByJob.of(jobKey).keys()]);
+    await this.#deleteKeys(versions.map((name) => keys.versions + name));
+    const gone = await this.#deleteJobs(free);
+    await this.#delete(gone.flatMap(({ outcomes }) => outcomes));
+    for (const { job } of gone)
+      metrics.count('moorage_monitor_reaped_total', { what: job.oneOff ? 'run' : 'job' });
   }
 
   /** Versions beyond those kept, by number and by age, but for what an allocation or an outcome still names. */
@@ -127,28 +136,30 @@ export class Retention {
     await this.#delete(await this.#forgetOnHosts(outcomes));
   }
 
-  /**
-   * Lets hosts forget what is durably ended. That a host has no report of it counts only while the host is reporting: an
-   * older view does not show what the host keeps.
-   * @returns the outcomes of which no host has a record any more; the rest is tried again later
-   */
+  /** @returns the outcomes of which no host has a record any more; the rest is tried again later */
   async #forgetOnHosts(outcomes: readonly Outcome[]): Promise<readonly Outcome[]> {
-    const { view, copy, hosts } = this.#deps;
     const forgotten: Outcome[] = [];
-    for (const outcome of outcomes) {
-      const { allocation, host } = outcome;
-      const report = view.get(host, allocation);
-      const address = copy.hosts.get(host)?.value.address;
-      const isHere = isReporting(view, host);
-      const isGone = isHere ? report === undefined : this.#isGivenUp(host);
-      if (address !== undefined && !isGone) {
-        if (report?.released !== true) continue;
-        const answer = await hosts.remove(address, allocation, `${allocation}-reap-remove`);
-        if (answer.kind !== 'removed') continue;
-      }
-      forgotten.push(outcome);
-    }
+    const waiting = outcomes.values();
+    const lane = async (): Promise<void> => {
+      for (const outcome of waiting) if (await this.#isForgotten(outcome)) forgotten.push(outcome);
+    };
+    await Promise.all(Array.from({ length: ORDERS_AT_ONCE }, lane));
     return forgotten;
+  }
+
+  /**
+   * Lets the host forget what is durably ended. That a host has no report of it counts only while the host is reporting: an
+   * older view does not show what the host keeps.
+   * @returns true: it has no record of it any more
+   */
+  async #isForgotten({ allocation, host }: Outcome): Promise<boolean> {
+    const { view, copy, hosts } = this.#deps;
+    const report = view.get(host, allocation);
+    const address = copy.hosts.get(host)?.value.address;
+    const isGone = isReporting(view, host) ? report === undefined : this.#isGivenUp(host);
+    if (address === undefined || isGone) return true;
+    if (report?.released !== true) return false;
+    return (await hosts.remove(address, allocation, `${allocation}-reap-remove`)).kind === 'removed';
   }
 
   /** Lost for the orphan time: its records are no longer waited for. */
@@ -156,6 +167,36 @@ export class Retention {
     const { copy, clock, limits } = this.#deps;
     const atMs = givenUpAtMs(copy.eligibility.get(host)?.value, limits.orphanMs);
     return atMs !== null && clock.nowMs() >= atMs;
+  }
+
+  /** Several in one transaction; when one of them has changed meanwhile, each by itself. @returns those that are gone */
+  async #deleteJobs(jobs: readonly DueJob[]): Promise<readonly DueJob[]> {
+    const gone: DueJob[] = [];
+    for (const together of groupsOf(jobs, DELETES_MAX, (due) => this.#keysOf(due).length)) {
+      if (await this.#deleteTogether(together)) gone.push(...together);
+      else if (together.length > 1)
+        for (const due of together) if (await this.#deleteTogether([due])) gone.push(due);
+    }
+    return gone;
+  }
+
+  async #deleteTogether(jobs: readonly DueJob[]): Promise<boolean> {
+    const { keys, store } = this.#deps;
+    const reply = await store.attempt({
+      compares: jobs.map(({ job, modRevision }) => ({
+        ...{ key: keys.job(job.namespace, job.name), target: 'modRevision', equals: modRevision },
+      })),
+      writes: jobs.flatMap((due) => this.#keysOf(due).map((key): Write => ({ kind: 'delete', key }))),
+      readBack: [],
+    });
+    return reply.outcome === 'applied';
+  }
+
+  /** The job, its rollout and the keys of its runs. */
+  #keysOf({ jobKey, job: { namespace, name } }: DueJob): string[] {
+    const { copy, keys } = this.#deps;
+    const runs = [...copy.runsByJob.of(jobKey).keys()].map((run) => keys.runs + run);
+    return [keys.job(namespace, name), keys.rollout(namespace, name), ...runs].slice(0, DELETES_MAX);
   }
 
   async #delete(outcomes: readonly Outcome[]): Promise<void> {
@@ -172,4 +213,22 @@ export class Retention {
       await this.#deps.store.attempt({ compares: [], writes, readBack: [] });
     }
   }
+}
+
+/** In their order, as many together as have at most so much in all; one that has more is by itself. */
+function groupsOf<T>(items: readonly T[], most: number, sizeOf: (item: T) => number): T[][] {
+  const groups: T[][] = [];
+  let left = 0;
+  for (const item of items) {
+    const size = sizeOf(item);
+    const last = groups.at(-1);
+    if (last === undefined || size > left) {
+      groups.push([item]);
+      left = most - size;
+    } else {
+      last.push(item);
+      left -= size;
+    }
+  }
+  return groups;
 }

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { REAPER_LIMITS } from '../../../../monitor/reaper/reaper-limits.ts';
 import { silentLog } from '../../../../src/adapters/telemetry/silent.ts';
 import { GIVEN_UP } from '../../../../src/core/slots/given-up.ts';
@@ -260,6 +260,36 @@ describe('reaper', () => {
     await world.pass(1_000, []);
     expect(names()).toEqual(['default/runs']);
     expect(monitor.state.copy.outcomes.size).toBe(0);
+  });
+
+  it('S1.34 many ended jobs go in few transactions; one that changes meanwhile stays, and holds up no other', async () => {
+    const store = world.newStore();
+    vi.spyOn(world, 'newStore').mockReturnValue(store);
+    const { monitor, address } = await world.monitor('m1', { reaper: { jobsKept: 0 } });
+    const submit = (name: string, count: number) =>
+      world.call('POST', `${address}/v1/jobs`, { name, type: 'batch', count, command: ['x'] });
+    const attempt = store.attempt.bind(store);
+    /** How many jobs each transaction deletes. */
+    const transactions: number[] = [];
+    vi.spyOn(store, 'attempt').mockImplementation(async (asked) => {
+      const jobs = asked.writes.filter(
+        ({ kind, key }) => kind === 'delete' && key.startsWith(world.keys.jobs),
+      );
+      if (jobs.length > 0) transactions.push(jobs.length);
+      if (jobs.length > 1 && transactions.length === 1) await submit('job-07', 2);
+      return attempt(asked);
+    });
+    for (let n = 10; n < 50; n++) {
+      const name = n === 10 ? 'job-07' : `job-${String(n)}`;
+      await submit(name, 1);
+      await world.end(allocationOf('h1', `of-${name}`, { job: name, group: name }));
+    }
+    await world.pass(5, []);
+    expect([...monitor.state.copy.jobs.names()]).toEqual(['default/job-07']);
+    expect(monitor.state.copy.jobs.get('default/job-07')?.value.version).toBe(2);
+    // The one that was refused comes first; its jobs go by themselves after it.
+    expect(transactions[0]).toBeGreaterThan(10);
+    expect(transactions).toContain(1);
   });
 
   it('S1.34 ended one-off runs go by number, too, and the cell tells how many there are beside how many may be', async () => {
