@@ -350,7 +350,7 @@ export class HostAgent {
   // --- rounds ---------------------------------------------------------------------------------------------------------
 
   beat(): void {
-    this.feed.beat();
+    this.feed.beat(this.#context.ports.clock.nowMs());
   }
 
   /**

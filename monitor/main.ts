@@ -28,7 +28,15 @@ import { HISTORY_KEPT_MS, STORE_QUOTA_BYTES } from './store/store.ts';
 
 export interface MonitorOptions extends Pick<
   MonitorDeps,
-  'cell' | 'id' | 'version' | 'listen' | 'log' | 'lostAfterMs' | 'massLossWaitMs' | 'silenceMs'
+  | 'cell'
+  | 'id'
+  | 'version'
+  | 'listen'
+  | 'log'
+  | 'lostAfterMs'
+  | 'massLossWaitMs'
+  | 'silenceMs'
+  | 'alarmAfterMs'
 > {
   readonly etcd: readonly string[];
   readonly reach?: Reach;
@@ -57,7 +65,7 @@ const HOSTS_PER_PEER_MAX = 65_536;
 
 /** Starts a monitor on this machine. Resolves when it serves. */
 export async function runMonitor(options: MonitorOptions): Promise<RunningMonitor> {
-  const { cell, id, listen, version, log, lostAfterMs, massLossWaitMs, silenceMs } = options;
+  const { cell, id, listen, version, log, lostAfterMs, massLossWaitMs, silenceMs, alarmAfterMs } = options;
   const credentials = options.reach?.credentials;
   const { limit, hostsMax, callersMax } = divideOpenFiles(openFilesLimit());
   const stopped = new AbortController();
@@ -102,6 +110,7 @@ export async function runMonitor(options: MonitorOptions): Promise<RunningMonito
     ...(lostAfterMs === undefined ? {} : { lostAfterMs }),
     ...(massLossWaitMs === undefined ? {} : { massLossWaitMs }),
     ...(silenceMs === undefined ? {} : { silenceMs }),
+    ...(alarmAfterMs === undefined ? {} : { alarmAfterMs }),
     ...(options.reaper === undefined ? {} : { reaper: options.reaper }),
     ...(options.fences === undefined
       ? {}

@@ -11,6 +11,7 @@
  * - `events/`: what happened in the cell
  * - `reaper/`: finishes what has no owner, deletes old records
  * - `detector/`: who is at fault when much fails, and what is done about it
+ * - `alarms/`: what somebody should look at
  * - `store/`: this monitor's registration, and upkeep of the store's database
  * - `api/`: routes; `page/`: the page that people see
  *
@@ -76,11 +77,13 @@ import { DrainWindows } from './hosts/drain-windows.ts';
 import type { FencingOptions } from './hosts/fencing.ts';
 import { Fencing } from './hosts/fencing.ts';
 import { EligibilityWriter } from './hosts/eligibility.ts';
+import { ALARM_AFTER_MS, AlarmWatch } from './alarms/alarms.ts';
+import { HostClocks } from './alarms/host-clocks.ts';
 import { FaultWatch } from './detector/detector.ts';
 import { AutoRevert } from './jobs/auto-revert.ts';
 import { JobVersions } from './jobs/versions.ts';
 import { Plans } from './jobs/plans.ts';
-import { SchedulerQueries } from './jobs/why.ts';
+import { SchedulerQueries, standingOf } from './jobs/why.ts';
 
 export interface MonitorDeps extends Omit<RolePorts, 'keys'> {
   readonly digest: Digest;
@@ -109,6 +112,8 @@ export interface MonitorDeps extends Omit<RolePorts, 'keys'> {
   /** So many hosts have a report stream; the others count as silent. Default: no limit. */
   readonly hostsMax?: number;
   readonly reaper?: Partial<ReaperLimits>;
+  /** How long a job may wait, stop or loop before it is an alarm. Default 10 minutes. */
+  readonly alarmAfterMs?: number;
   /** Programs that fence lost hosts. Absent: none. */
   readonly fencing?: FencingOptions;
   /** Absent: it serves no page. */
@@ -133,6 +138,7 @@ export class Monitor {
   readonly pauseWatch: PauseWatch;
   readonly autoRevert: AutoRevert;
   readonly faultWatch: FaultWatch;
+  readonly alarms: AlarmWatch;
   readonly reaper: Reaper;
   /** null: it maintains no database. */
   readonly keeper: StoreKeeper | null;
@@ -140,6 +146,7 @@ export class Monitor {
   readonly #schedulerWatch: SchedulerEvents;
   readonly #ledgers = new LedgerBook();
   readonly #hostEvents: HostEvents;
+  readonly #clocks = new HostClocks();
   /** null: tokens of OpenID providers do not count. */
   readonly #people: OpenIdPeople | null;
   #listener: HttpListener | null = null;
@@ -177,6 +184,7 @@ export class Monitor {
       deps.upkeep === undefined
         ? null
         : new StoreKeeper({ ...this.state, upkeep: deps.upkeep.store, options: deps.upkeep.options });
+    this.alarms = this.#makeAlarms();
     const committer = this.#makeCommitter();
     this.reaper = new Reaper({
       ...this.state,
@@ -235,6 +243,7 @@ export class Monitor {
       this.pauseWatch.close(),
       this.autoRevert.close(),
       this.faultWatch.close(),
+      this.alarms.close(),
       this.reaper.close(),
       this.#schedulerWatch.close(),
       this.state.follower.close(),
@@ -273,12 +282,13 @@ export class Monitor {
     const writes = new JobWrites({ store, keys, clock });
     const verdictOf = (host: string) => this.hostWatch.verdictOf(host);
     const kept = () => this.reaper.kept();
+    const alarms = () => this.alarms.standing();
     const submit: BulkWritesDeps['submit'] = (job, traceparent) =>
       writes.submit(job, { ifMatch: null, traceparent });
     return {
       ...{ self: id, cell, version, startedAtMs: clock.nowMs(), store, keys, clock, random, log, metrics },
       ...(tracer === undefined ? {} : { tracer }),
-      ...{ copy, follower, statuses, jobChanges, hosts, kept },
+      ...{ copy, follower, statuses, jobChanges, hosts, kept, alarms },
       writes,
       versions: new JobVersions(copy),
       bulk: new BulkWrites({ store, keys, clock, submit }),
@@ -335,7 +345,25 @@ export class Monitor {
       options: {
         ...{ mode: 'all', streamsMax: hostsMax, onUnfollowed: (hosts) => this.#onUnfollowed(hosts) },
         ...(silenceMs === undefined ? {} : { silenceMs }),
+        onClock: (host, aheadMs) => this.#clocks.heard(host, aheadMs),
       },
+    });
+  }
+
+  #makeAlarms(): AlarmWatch {
+    const { state } = this;
+    return new AlarmWatch({
+      ...state,
+      clocks: this.#clocks,
+      keeper: () => this.keeper,
+      reasonOf: async (jobKey) => {
+        const record = state.copy.jobs.get(jobKey)?.value;
+        const standing = standingOf(state, jobKey);
+        if (record === undefined || standing === null) return null;
+        return (await state.schedulers.why(jobKey, record, standing)).summary;
+      },
+      onEvent: (event) => this.#addEvent(event),
+      afterMs: this.#deps.alarmAfterMs ?? ALARM_AFTER_MS,
     });
   }
 
@@ -465,6 +493,7 @@ export class Monitor {
     this.state.relay.onHost(freshness, what);
     this.state.names.hostChanged(freshness.host);
     this.#hostEvents.host(freshness, what);
+    if (what === 'silent' || what === 'left') this.#clocks.forget(freshness.host);
   }
 
   #addEvent(event: CellEvent | LazyEvent | null): void {

@@ -8,6 +8,7 @@
  * - `quota.ts` and `shared.ts` show and set what namespaces may use, and what hosts share; `volume.ts` where data lies.
  * - `schedulers.ts` compares the schedulers; `events.ts` prints what happens.
  * - `pause.ts` pauses placement, eviction, updates or restarts, and has them go on.
+ * - `alarms.ts` shows what somebody should look at.
  * - `verdicts.ts` shows who is at fault and what is done about it.
  * - `cell-status.ts` is `moorage status` without a job.
  */
@@ -160,6 +161,10 @@ export function addCellVerbs(program: Command, { run }: ProgramInput): void {
       run(options, async (context) => (await import('./pause.ts')).resume(context, what, options)),
   );
   addFaultVerbs(program, run);
+  shownVerb(program, 'alarms', 'what somebody should look at: what waits, stops or loops for long').action(
+    (options: GlobalOptions) =>
+      run(options, async (context) => (await import('./alarms.ts')).alarms(context)),
+  );
   shownVerb(
     program,
     'schedulers',

@@ -27,6 +27,7 @@ export interface MonitorFlags extends RoleFlags {
   readonly storeQuota?: string;
   readonly fence: readonly string[];
   readonly fenceTimeout?: string;
+  readonly alarmAfter?: string;
 }
 
 export function serveMonitor(context: Context, flags: MonitorFlags): Promise<number> {
@@ -40,6 +41,7 @@ export function serveMonitor(context: Context, flags: MonitorFlags): Promise<num
     reaper: reaperLimits(flags),
     ...(historyKept === undefined ? {} : { historyKeptMs: keptMs('--history-kept', historyKept) }),
     ...(storeQuota === undefined ? {} : { storeQuotaBytes: quotaBytes(storeQuota) }),
+    ...(flags.alarmAfter === undefined ? {} : { alarmAfterMs: duration('--alarm-after', flags.alarmAfter) }),
     ...(fence.length === 0 ? {} : { fences: readFences(fence) }),
     ...(fenceTimeout === undefined ? {} : { fenceTimeoutMs: duration('--fence-timeout', fenceTimeout) }),
   };

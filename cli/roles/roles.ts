@@ -191,6 +191,10 @@ export function addRoleVerbs(program: Command, { run }: ProgramInput): void {
       collect,
       [],
     )
+    .option(
+      '--alarm-after <time>',
+      'how long a job may wait, stop or loop before it is an alarm (default: 10m)',
+    )
     .option('--fence-timeout <time>', 'a program that takes longer has confirmed nothing (default: 30s)')
     .option('--run-retention <time>', 'how long an ended one-off run is kept (default: 1h)')
     .option(

@@ -60,8 +60,9 @@ export class ReportFeed {
     this.#send({ ...this.#head(this.#seq), kind: 'gone', id });
   }
 
-  beat(): void {
-    if (this.readers > 0) this.#send({ ...this.#head(this.#seq), kind: 'beat' });
+  /** @param atMs the host's clock */
+  beat(atMs: number): void {
+    if (this.readers > 0) this.#send({ ...this.#head(this.#seq), kind: 'beat', atMs });
   }
 
   /** Begins anew under a larger incarnation: every reader must come again. */

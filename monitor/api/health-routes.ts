@@ -1,4 +1,7 @@
+import { sees } from '../../src/core/access/access.ts';
 import type { Route, RouteReply, RouteRequest } from '../../src/ports/http.ts';
+import type { Alarm, AlarmsAnswer } from '../../src/wire/api/cell-api.ts';
+import { isOfJob } from '../alarms/alarms.ts';
 import { scrapeTargets } from '../view/scrape-targets.ts';
 import type { MonitorState } from './monitor-state.ts';
 import { untilAborted, withDeadline } from '../../src/runtime/wait/wait.ts';
@@ -19,6 +22,12 @@ export function healthRoutes(state: MonitorState): Route[] {
     },
     {
       method: 'GET',
+      path: '/v1/alarms',
+      right: 'read',
+      handle: async (request) => ({ status: 200, body: alarmsSeenBy(state, request) }),
+    },
+    {
+      method: 'GET',
       path: '/version',
       right: 'health',
       handle: async () => ({
@@ -27,6 +36,14 @@ export function healthRoutes(state: MonitorState): Route[] {
       }),
     },
   ];
+}
+
+/** Those about jobs of other namespaces are nobody's business. */
+function alarmsSeenBy(state: MonitorState, { peer }: RouteRequest): AlarmsAnswer {
+  const { alarms, afterMs } = state.alarms();
+  const isSeen = (alarm: Alarm): boolean =>
+    !isOfJob(alarm) || sees(peer, alarm.subject.slice(0, alarm.subject.indexOf('/')));
+  return { alarms: alarms.filter(isSeen), afterMs };
 }
 
 /** Not ready when the store is away: reads of the view still answer, writes do not. */

@@ -1,5 +1,6 @@
 import { sees } from '../../src/core/access/access.ts';
 import { jobKeyOf } from '../../src/core/cell/ids.ts';
+import { standingOf } from '../jobs/why.ts';
 import type { Job } from '../../src/core/cell/job.ts';
 import { logIds } from '../../src/core/trace/trace.ts';
 import type { Route, RouteReply, RouteRequest } from '../../src/ports/http.ts';
@@ -251,16 +252,8 @@ async function status(state: MonitorState, request: RouteRequest): Promise<Route
 async function why(state: MonitorState, request: RouteRequest): Promise<RouteReply> {
   const jobKey = await findJob(state, request);
   const record = state.copy.jobs.get(jobKey)?.value;
-  if (record === undefined) throw noSuchJob(jobKey);
-  const summary = state.statuses.summary(jobKey);
-  if (summary === null) throw noSuchJob(jobKey);
-  const silent = state.silentHosts.of(jobKey);
-  const { statuses } = state;
-  const standing = {
-    ...{ summary, silent, exit: statuses.exit(jobKey), troubled: statuses.troubled(jobKey) },
-    isUpdating: statuses.isUpdating(jobKey),
-    nowMs: state.clock.nowMs(),
-  };
+  const standing = standingOf(state, jobKey);
+  if (record === undefined || standing === null) throw noSuchJob(jobKey);
   const answer = await state.schedulers.why(jobKey, record, standing);
   const said = [
     ...[answer.summary, ...waitingMoves(state.copy, jobKey, standing.nowMs)],

@@ -1,4 +1,4 @@
-import type { KeptRecords } from '../../src/wire/api/cell-api.ts';
+import type { AlarmsAnswer, KeptRecords } from '../../src/wire/api/cell-api.ts';
 import type { HostClient } from '../../src/clients/host-client.ts';
 import type { ReportFollower } from '../../src/runtime/reports/reports.ts';
 import type { PageFiles } from '../../src/ports/page.ts';
@@ -56,6 +56,8 @@ export interface MonitorState extends MonitorContext {
   readonly invitations: Invitations;
   readonly audit: Audit;
   readonly kept: () => KeptRecords;
+  /** Those that stand. */
+  readonly alarms: () => AlarmsAnswer;
   readonly hosts: HostClient;
   readonly page: PageFiles;
 }

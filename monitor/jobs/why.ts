@@ -7,7 +7,10 @@ import type { JobSummary, RunExit, SchedulerListAnswer, SilentHost } from '../..
 import { isLooping, restartsText } from '../../src/core/slots/restarts.ts';
 import { ProblemError } from '../../src/wire/api/problem.ts';
 import type { Why } from '../../src/wire/api/scheduler-api.ts';
+import type { Clock } from '../../src/ports/clock.ts';
+import type { SilentHosts } from '../hosts/silent-hosts.ts';
 import type { CellCopy } from '../view/view.ts';
+import type { JobStatuses } from './jobs.ts';
 
 const ASK_TIMEOUT_MS = 2_000;
 
@@ -99,6 +102,26 @@ export interface Standing {
   /** Allocations are still to be replaced: its owner knows why they are not. */
   readonly isUpdating: boolean;
   readonly nowMs: number;
+}
+
+/** @returns null: there is no such job */
+export function standingOf({ statuses, silentHosts, clock }: StandingParts, jobKey: string): Standing | null {
+  const summary = statuses.summary(jobKey);
+  if (summary === null) return null;
+  return {
+    summary,
+    silent: silentHosts.of(jobKey),
+    exit: statuses.exit(jobKey),
+    troubled: statuses.troubled(jobKey),
+    isUpdating: statuses.isUpdating(jobKey),
+    nowMs: clock.nowMs(),
+  };
+}
+
+export interface StandingParts {
+  readonly statuses: JobStatuses;
+  readonly silentHosts: SilentHosts;
+  readonly clock: Clock;
 }
 
 /** The answer for a job that waits for nothing; null: its owner knows more. */

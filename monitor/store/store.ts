@@ -54,6 +54,10 @@ export class StoreKeeper {
     return this.#size;
   }
 
+  get quotaBytes(): number {
+    return this.#deps.options.quotaBytes;
+  }
+
   /**
    * Measured now.
    * @returns null when the store does not answer

@@ -18,7 +18,7 @@ import type {
   SubmitAnswer,
   VersionAnswer,
 } from '../wire/api/monitor-api.ts';
-import type { CellStatus, SharedResourceRequest, SharedStatus } from '../wire/api/cell-api.ts';
+import type { AlarmsAnswer, CellStatus, SharedResourceRequest, SharedStatus } from '../wire/api/cell-api.ts';
 import type { AuditAnswer } from '../wire/access/audit-api.ts';
 import type { OpenIdListAnswer, OpenIdRequest, OpenIdStatus } from '../wire/access/openid-api.ts';
 import type { VolumeListAnswer } from '../wire/api/volume-api.ts';
@@ -298,6 +298,10 @@ export class MonitorClient {
 
   async pauses(options: CallOptions = {}): Promise<PausesAnswer> {
     return bodyOf(await this.#get('/v1/pauses', options));
+  }
+
+  async alarms(options: CallOptions = {}): Promise<AlarmsAnswer> {
+    return bodyOf(await this.#get('/v1/alarms', options));
   }
 
   async verdicts(options: CallOptions = {}): Promise<VerdictsAnswer> {

@@ -52,6 +52,7 @@ export const METRICS = {
   moorage_monitor_hosts: gauge('Hosts that are registered.'),
   moorage_monitor_hosts_max: gauge('Hosts that this monitor can follow, by its limit of open files.'),
   moorage_monitor_unfollowed_hosts: gauge('Hosts that it does not follow, since it has reached that limit.'),
+  moorage_monitor_alarms: gauge('What somebody should look at (`moorage alarms`).', 'kind'),
   moorage_monitor_silent_hosts: gauge('Registered hosts whose session in etcd has ended.'),
   moorage_monitor_allocations: gauge('Allocations in etcd.'),
   moorage_monitor_reported_allocations: gauge('Allocations that hosts report.'),

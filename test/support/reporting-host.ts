@@ -113,8 +113,10 @@ export class ReportingHost {
     this.#send({ kind: 'gone', id });
   }
 
-  beat(): void {
-    this.#live.send(ndjsonLine({ ...this.#head(), kind: 'beat' }));
+  /** @param atMs its clock; absent: it does not say */
+  beat(atMs?: number): void {
+    const clock = atMs === undefined ? {} : { atMs };
+    this.#live.send(ndjsonLine({ ...this.#head(), kind: 'beat', ...clock }));
   }
 
   /** Appends to a task's output. */

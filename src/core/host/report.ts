@@ -53,14 +53,14 @@ export type CheckState = (typeof CHECK_STATES)[number];
  * every start of the agent, the sequence within it.
  *
  * `full` replaces all that was known of the host. `change` is one allocation. `gone`: the host deleted a removed record.
- * `beat`: the host is alive and has nothing newer than `seq`.
+ * `beat`: the host is alive and has nothing newer than `seq`; `atMs` is its clock as it says so, if it comes from itself.
  */
 export type HostReport = HostReportHead &
   (
     | { readonly kind: 'full'; readonly allocations: readonly AllocationReport[] }
     | { readonly kind: 'change'; readonly allocation: AllocationReport }
     | { readonly kind: 'gone'; readonly id: string }
-    | { readonly kind: 'beat' }
+    | { readonly kind: 'beat'; readonly atMs?: number }
   );
 
 export interface HostReportHead {

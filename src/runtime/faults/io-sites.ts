@@ -368,6 +368,7 @@ monitor GET /livez
 monitor GET /metrics
 monitor GET /page/:file
 monitor GET /readyz
+monitor GET /v1/alarms
 monitor GET /v1/allocations
 monitor GET /v1/allocations/:id/exec/:command
 monitor GET /v1/audit

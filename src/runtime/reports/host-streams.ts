@@ -17,6 +17,8 @@ export interface StreamParts {
   readonly streamsMax?: number | undefined;
   /** How many sources have no stream since the limit is reached; called when that changes. */
   readonly onUnfollowed?: ((hosts: number) => void) | undefined;
+  /** How far the source's clock is ahead, as it says; negative: behind, or its message was late. */
+  readonly onClock?: ((source: string, aheadMs: number) => void) | undefined;
 }
 
 interface HostStream {
@@ -76,7 +78,7 @@ export class HostStreams {
   }
 
   async #follow(source: ReportSource, signal: AbortSignal): Promise<void> {
-    const { clock, merged, random, reader } = this.#parts;
+    const { clock, merged, random, reader, onClock } = this.#parts;
     const backoff = new Backoff(RECONNECT, random);
     while (!signal.aborted) {
       const settled = merged.get(source.name)?.view.settled;
@@ -94,6 +96,8 @@ export class HostStreams {
         if (first) backoff.reset();
         first = false;
         merged.merge(frame, true);
+        if (frame.kind === 'beat' && frame.atMs !== undefined)
+          onClock?.(source.name, frame.atMs - clock.nowMs());
       });
       await sleep(clock, backoff.nextMs(), signal);
     }

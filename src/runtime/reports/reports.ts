@@ -49,6 +49,8 @@ export interface ReportFollowerOptions {
   readonly streamsMax?: number | undefined;
   /** Called with the number of hosts beyond that limit when it changes. */
   onUnfollowed?(hosts: number): void;
+  /** Mode `all`: called with each beat of a host that says what time it is there. @param aheadMs of this process's clock */
+  onClock?(host: string, aheadMs: number): void;
 }
 
 /** Three beats of a host (`REPORT_BEAT_MS`), so that one lost beat means nothing (I18). */
@@ -87,6 +89,7 @@ export class ReportFollower {
       ...{ clock, random, merged, reader: this.#reader, streamsMax: options.streamsMax },
       sources: () => deps.sources(),
       onUnfollowed: (hosts: number) => options.onUnfollowed?.(hosts),
+      onClock: (host: string, aheadMs: number) => options.onClock?.(host, aheadMs),
     };
     this.#merged = merged;
     this.#streams = upstream === null ? new HostStreams(parts) : new MonitorStream(parts, upstream);

@@ -14,6 +14,7 @@ import { mapOf, plainText, readBody } from './api.ts';
  *   GET    /v1/cell           → CellStatus
  *   PUT    /v1/shared/:name   SharedResourceRequest → SharedStatus; the same again changes nothing
  *   DELETE /v1/shared/:name   → 204, also when there is none. What was placed keeps its share until it ends
+ *   GET    /v1/alarms         → AlarmsAnswer: what somebody should look at, as this monitor sees it
  *   GET    /v1/metrics/targets → ScrapeTargets
  */
 export interface CellStatus {
@@ -53,6 +54,30 @@ export interface KeptCount {
   readonly count: number;
   readonly most: number;
   readonly forMs: number | null;
+}
+
+export interface AlarmsAnswer {
+  /** Those that stand, the oldest first. */
+  readonly alarms: readonly Alarm[];
+  /** How long a job may wait, stop or loop before it is one. */
+  readonly afterMs: number;
+}
+
+/**
+ * `waiting`: allocations of a job have had no host for too long. `stopping`: they were told to end, and have not. `looping`: they
+ * end soon after each start, again and again. `clock`: a host's clock is not the monitor's. `store`: its database nears its quota.
+ */
+export const ALARM_KINDS = ['waiting', 'stopping', 'looping', 'clock', 'store'] as const;
+export type AlarmKind = (typeof ALARM_KINDS)[number];
+
+export interface Alarm {
+  readonly kind: AlarmKind;
+  /** `<namespace>/<job>`, a host, or `etcd`. */
+  readonly subject: string;
+  /** Since when it is so, by the wall clock of the monitor, or since that monitor has seen it. */
+  readonly sinceMs: number;
+  /** The reason, for people. */
+  readonly detail: string;
 }
 
 /** Where the metrics of all roles are, as Prometheus' `http_sd_configs` read it. */

@@ -8,7 +8,7 @@ import type { OpenIdListAnswer, OpenIdStatus } from '../../access/openid-api.ts'
 import type { HostKeyAnswer, SecretListAnswer } from '../../access/secret-api.ts';
 import type { NewToken, TokenListAnswer, TokenStatus, WhoAmI } from '../../access/token-api.ts';
 import type { SignalAnswer } from '../../api/attach-frames.ts';
-import type { CellStatus, ScrapeTargets, SharedStatus } from '../../api/cell-api.ts';
+import type { AlarmsAnswer, CellStatus, ScrapeTargets, SharedStatus } from '../../api/cell-api.ts';
 import type { CommandStatus } from '../../api/exec-api.ts';
 import type * as monitor from '../../api/monitor-api.ts';
 import type { NameAnswer, NameFrame, NameListAnswer } from '../../api/names-api.ts';
@@ -225,6 +225,15 @@ const OF_THE_CELL = {
       },
     ],
   } satisfies PausesAnswer,
+  AlarmsAnswer: {
+    alarms: [
+      {
+        ...{ kind: 'waiting', subject: 'default/web', sinceMs: AT_MS },
+        detail: '3 wait: no host has 64 GiB of memory',
+      },
+    ],
+    afterMs: 600_000,
+  } satisfies AlarmsAnswer,
   VerdictsAnswer: {
     verdicts: [
       {

@@ -22,6 +22,7 @@ export const ANSWERS: Readonly<Record<string, z.ZodType>> = {
   ...{ SchedulerListAnswer: cell.schedulerListAnswer, SharedStatus: cell.sharedStatus },
   ...{ ScrapeTargets: cell.scrapeTargets, QuotaStatus: cell.quotaStatus },
   ...{ QuotaListAnswer: cell.quotaListAnswer, PausesAnswer: cell.pausesAnswer },
+  AlarmsAnswer: cell.alarmsAnswer,
   ...{ VerdictsAnswer: cell.verdictsAnswer, RemedyPolicy: cell.remedyPolicy },
   ...{ VolumeListAnswer: cell.volumeListAnswer, NameAnswer: cell.nameAnswer },
   ...{ NameListAnswer: cell.nameListAnswer, NameFrame: cell.nameFrame, CellEvent: cell.cellEvent },

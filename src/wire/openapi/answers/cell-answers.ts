@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { ROLE_KINDS } from '../../../core/cell/cell.ts';
 import { ELIGIBILITY } from '../../../core/host/host.ts';
 import { VOLUME_ACCESS, VOLUME_ON_LOSS } from '../../../core/cell/volume.ts';
-import type { CellStatus, ScrapeTargets, SharedStatus } from '../../api/cell-api.ts';
+import type { AlarmsAnswer, CellStatus, ScrapeTargets, SharedStatus } from '../../api/cell-api.ts';
 import type {
   CellEvent,
   HostListAnswer,
@@ -18,6 +18,7 @@ import type { SchedulerStatus } from '../../api/scheduler-api.ts';
 import type { VolumeListAnswer } from '../../api/volume-api.ts';
 import { resources, whole } from '../../codec/codec.ts';
 import { remedyPolicyCodec, verdictCodec } from '../../verdicts/verdict-records.ts';
+import { ALARM_KINDS } from '../../api/cell-api.ts';
 import type { VerdictsAnswer } from '../../verdicts/verdicts.ts';
 import { drainWindow, eligibilityCodec, hostCodec, pauseCodec } from '../../records/records.ts';
 import { maybe, report, next, text, texts } from './parts.ts';
@@ -92,6 +93,11 @@ export const quotaListAnswer: z.ZodType<QuotaListAnswer> = z.object({ quotas: z.
 
 export const pausesAnswer: z.ZodType<PausesAnswer> = z.object({ pauses: z.array(pauseCodec.schema) });
 
+export const alarmsAnswer: z.ZodType<AlarmsAnswer> = z.object({
+  alarms: z.array(z.object({ kind: z.enum(ALARM_KINDS), subject: text, sinceMs: z.number(), detail: text })),
+  afterMs: z.number(),
+});
+
 export const verdictsAnswer: z.ZodType<VerdictsAnswer> = z.object({ verdicts: z.array(verdictCodec.schema) });
 
 export const remedyPolicy = remedyPolicyCodec.schema;
@@ -144,7 +150,7 @@ export const reportFrame: z.ZodType<ReportFrame> = z.union([
   z.object({ kind: z.literal('part'), ...head, allocations: z.array(report) }),
   z.object({ kind: z.literal('change'), ...head, allocation: report }),
   z.object({ kind: z.literal('gone'), ...head, id: text }),
-  z.object({ kind: z.literal('beat'), ...head }),
+  z.object({ kind: z.literal('beat'), ...head, atMs: maybe(z.number()) }),
   z.object({ kind: z.literal('silent'), host: text, silentMs: z.number() }),
   z.object({ kind: z.literal('left'), host: text }),
   view,

@@ -75,6 +75,7 @@ export const CELL_OPERATIONS: Readonly<Record<string, Operation>> = {
     summary: 'Where the metrics of all roles are, as the http_sd_configs of Prometheus read it',
     answers: ok('ScrapeTargets'),
   },
+  'GET /v1/alarms': { summary: 'Tells what somebody should look at, and why', answers: ok('AlarmsAnswer') },
   'GET /version': { summary: 'Which version this monitor is', answers: ok('VersionAnswer') },
   'GET /v1/schema/job.json': {
     summary: 'JSON Schema of a job file, for editors',

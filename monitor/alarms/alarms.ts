@@ -1,0 +1,149 @@
+/**
+ * What somebody should look at though nothing failed outright: `moorage alarms`, events and a metric.
+ *
+ * - `alarms.ts`: looks at the cell again and again, and tells what begins and ends
+ * - `held-conditions.ts`: since when each condition holds, and when it is an alarm
+ * - `job-conditions.ts`: jobs that wait, do not end, or loop; `host-clocks.ts`: hosts whose clock is wrong
+ *
+ * Each monitor finds alarms by itself, from its own copy of the cell: they are no records, and begin anew with it.
+ */
+import { PeriodicTask } from '../../src/runtime/wait/periodic-task.ts';
+import type { Alarm, AlarmsAnswer } from '../../src/wire/api/cell-api.ts';
+import { ALARM_KINDS } from '../../src/wire/api/cell-api.ts';
+import type { CellEvent } from '../../src/wire/api/monitor-api.ts';
+import { mebibytes, percent } from '../../src/wire/values/words.ts';
+import type { MonitorContext } from '../context.ts';
+import type { JobStatuses } from '../jobs/jobs.ts';
+import type { StoreKeeper } from '../store/store.ts';
+import type { Condition } from './held-conditions.ts';
+import { HeldConditions } from './held-conditions.ts';
+import type { HostClocks } from './host-clocks.ts';
+import { conditionsOfJob } from './job-conditions.ts';
+
+/** How long a job may wait, stop or loop before it is an alarm. */
+export const ALARM_AFTER_MS = 10 * 60_000;
+const CHECK_MS = 10_000;
+/** Share of the quota from which on the store is an alarm. */
+const STORE_FRACTION = 0.7;
+/** Alarms whose reason is asked for in one check: those of which it was asked longest ago. */
+const REASONS_MAX = 16;
+
+export interface AlarmDeps extends MonitorContext {
+  readonly statuses: JobStatuses;
+  readonly clocks: HostClocks;
+  /** null: this monitor does not maintain the store. */
+  readonly keeper: () => Pick<StoreKeeper, 'size' | 'quotaBytes'> | null;
+  /** Why the job is as it is, for people; null: nobody knows. */
+  readonly reasonOf: (jobKey: string) => Promise<string | null>;
+  readonly onEvent: (event: CellEvent) => void;
+  readonly afterMs: number;
+}
+
+export class AlarmWatch {
+  readonly #deps: AlarmDeps;
+  readonly #conditions = new HeldConditions();
+  readonly #checks: PeriodicTask;
+  /** Jobs with alarms, the one of which the reason was asked longest ago first. */
+  readonly #asked = new Set<string>();
+  #events = 0;
+
+  constructor(deps: AlarmDeps) {
+    this.#deps = deps;
+    this.#checks = new PeriodicTask(deps.clock, CHECK_MS, () => this.check());
+  }
+
+  close(): Promise<void> {
+    return this.#checks.close();
+  }
+
+  standing(): AlarmsAnswer {
+    return { alarms: this.#conditions.standing(), afterMs: this.#deps.afterMs };
+  }
+
+  /** Never rejects. */
+  async check(): Promise<void> {
+    const { clock } = this.#deps;
+    const now = { wallMs: clock.nowMs(), monotonicMs: clock.monotonicMs() };
+    const { begun, over } = this.#conditions.update(this.#found(now.wallMs), now);
+    await this.#explain();
+    for (const { kind, subject } of begun) this.#tell('alarm', this.#standing(kind, subject));
+    for (const alarm of over) this.#tell('alarm-over', alarm);
+    this.#count();
+  }
+
+  *#found(nowMs: number): IterableIterator<Condition> {
+    const { copy, statuses, clocks, afterMs } = this.#deps;
+    for (const jobKey of copy.jobs.names()) {
+      const summary = statuses.summary(jobKey);
+      if (summary !== null) yield* conditionsOfJob(summary, nowMs, afterMs);
+    }
+    yield* clocks.conditions();
+    const store = storeCondition(this.#deps.keeper());
+    if (store !== null) yield store;
+  }
+
+  /** Asks for the reasons of some alarms about jobs; the next check goes on with others. */
+  async #explain(): Promise<void> {
+    const about = new Map<string, Alarm[]>();
+    for (const alarm of this.#conditions.standing())
+      if (isOfJob(alarm)) about.set(alarm.subject, [...(about.get(alarm.subject) ?? []), alarm]);
+    for (const jobKey of this.#asked) if (!about.has(jobKey)) this.#asked.delete(jobKey);
+    const fresh = [...about.keys()].filter((jobKey) => !this.#asked.has(jobKey));
+    const next = [...fresh, ...this.#asked].slice(0, REASONS_MAX);
+    await Promise.all(
+      next.map(async (jobKey) => {
+        this.#asked.delete(jobKey);
+        this.#asked.add(jobKey);
+        const reason = await this.#deps.reasonOf(jobKey);
+        if (reason !== null)
+          for (const alarm of about.get(jobKey) ?? []) this.#conditions.explain(alarm, reason);
+      }),
+    );
+  }
+
+  #standing(kind: Alarm['kind'], subject: string): Alarm | undefined {
+    return this.#conditions.standing().find((alarm) => alarm.kind === kind && alarm.subject === subject);
+  }
+
+  #tell(what: 'alarm' | 'alarm-over', alarm: Alarm | undefined): void {
+    if (alarm === undefined) return;
+    const { self, clock, log, onEvent } = this.#deps;
+    const { kind, subject, detail } = alarm;
+    this.#events += 1;
+    const [namespace = '', job = ''] = subject.split('/');
+    onEvent({
+      id: `${self}:alarm-${String(this.#events)}`,
+      atMs: clock.nowMs(),
+      kind: what,
+      source: self,
+      ...(isOfJob(alarm) ? { namespace, job } : kind === 'clock' ? { host: subject } : {}),
+      detail: `${kind}: ${detail}`,
+    });
+    if (what === 'alarm') log.warn({ alarm: kind, subject }, detail);
+  }
+
+  #count(): void {
+    const standing = this.#conditions.standing();
+    for (const kind of ALARM_KINDS)
+      this.#deps.metrics.gauge(
+        'moorage_monitor_alarms',
+        standing.filter((alarm) => alarm.kind === kind).length,
+        { kind },
+      );
+  }
+}
+
+export function isOfJob({ kind }: Pick<Alarm, 'kind'>): boolean {
+  return kind === 'waiting' || kind === 'stopping' || kind === 'looping';
+}
+
+function storeCondition(keeper: ReturnType<AlarmDeps['keeper']>): Condition | null {
+  const size = keeper?.size ?? null;
+  if (keeper === null || size === null) return null;
+  const { quotaBytes } = keeper;
+  if (!size.isFull && size.inUseBytes < quotaBytes * STORE_FRACTION) return null;
+  const detail = size.isFull
+    ? 'it is full, and refuses writes'
+    : `${mebibytes(size.inUseBytes)} of ${mebibytes(quotaBytes)} ${percent(size.inUseBytes, quotaBytes)} are in use`;
+  return { kind: 'store', subject: 'etcd', detail, afterMs: 0 };
+}
