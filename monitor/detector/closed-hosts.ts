@@ -1,13 +1,9 @@
 import type { RemedyPolicy } from '../../src/core/detector/remedies.ts';
-import { closedMax, poolOf } from '../../src/core/detector/remedies.ts';
-import type { Eligibility } from '../../src/core/host/host.ts';
+import { CLOSED_REASON, closedMax, isClosedForFault, poolOf } from '../../src/core/detector/remedies.ts';
 import type { Entry } from '../../src/ports/cell-store.ts';
 import { closedHostsCodec } from '../../src/wire/verdicts/verdict-records.ts';
 import type { MonitorContext } from '../context.ts';
 import type { Companion, EligibilityWriter } from '../hosts/eligibility.ts';
-
-/** Begins the reason of each host that is closed for a verdict: what has another reason is an operator's, and is left alone. */
-const REASON = 'at fault: ';
 
 export interface ClosedHostsDeps extends MonitorContext {
   readonly eligibility: EligibilityWriter;
@@ -39,9 +35,9 @@ export class HostCloser {
       if (hosts.includes(host)) return hosts;
       return hosts.length >= max ? null : [...hosts, host].sort();
     });
-    const change = { state, reason: `${REASON}${why}`, by: self };
+    const change = { state, reason: `${CLOSED_REASON}${why}`, by: self };
     const found = await eligibility.set(host, change, ({ state: known }) => known === 'ready', companion);
-    if (isClosed(found)) return null;
+    if (isClosedForFault(found)) return null;
     if (found.state !== 'ready') return `${host} is ${found.state} by ${found.by}`;
     const closed = copy.closedHosts.get(`pool/${pool}`)?.value.hosts.length ?? 0;
     return `${String(Math.min(closed, max))} of ${String(this.#hostsIn(pool))} hosts of ${poolText(pool)} are closed: no more may be`;
@@ -53,7 +49,7 @@ export class HostCloser {
     const pool = this.#poolOf(host);
     if (pool === null || copy.eligibility.get(host) === undefined) return;
     const companion = this.#companion(pool, (hosts) => hosts.filter((other) => other !== host));
-    await eligibility.set(host, { state: 'ready', reason: why, by: self }, isClosed, companion);
+    await eligibility.set(host, { state: 'ready', reason: why, by: self }, isClosedForFault, companion);
   }
 
   /** Frees the places of hosts that an operator opened, or that are gone. */
@@ -62,7 +58,7 @@ export class HostCloser {
     for (const [name, { value, modRevision }] of [...copy.closedHosts.rows()]) {
       const opened = value.hosts.filter((host) => {
         const known = copy.eligibility.get(host)?.value;
-        return known === undefined || !isClosed(known);
+        return known === undefined || !isClosedForFault(known);
       });
       if (opened.length === 0) continue;
       const hosts = value.hosts.filter((host) => !opened.includes(host));
@@ -103,11 +99,6 @@ export class HostCloser {
     for (const [host] of this.#deps.copy.hosts.rows()) if (this.#poolOf(host) === pool) count += 1;
     return count;
   }
-}
-
-/** For a verdict. */
-export function isClosed({ state, reason }: Eligibility): boolean {
-  return (state === 'quarantined' || state === 'draining') && reason.startsWith(REASON);
 }
 
 function poolText(pool: string): string {

@@ -4,14 +4,15 @@
  * - `outcomes.ts`: what reports and refused orders come to, for the detector in `src/core/detector`
  * - `recent-changes.ts`: what was changed shortly before
  * - `verdicts.ts`: writes verdicts
- * - `remedies.ts`: applies remedies and undoes them; `closed-hosts.ts`: no more than a share of each pool
+ * - `remedies.ts`: applies remedies and undoes them; `closed-hosts.ts`: no more than a share of each pool; `remedy-budget.ts`:
+ *   no more than so many an hour
  *
  * This file looks every second: makes verdicts, has their remedies applied, and ends them.
  */
 import type { Finding } from '../../src/core/detector/attribution.ts';
 import { Detector } from '../../src/core/detector/detector.ts';
 import type { Remedy } from '../../src/core/detector/remedies.ts';
-import { budgetWaitMs, quarantineMsOf, remediesFor } from '../../src/core/detector/remedies.ts';
+import { quarantineMsOf, remediesFor } from '../../src/core/detector/remedies.ts';
 import { domainsOf, hostOf, kindOf, revisionOf } from '../../src/core/detector/suspects.ts';
 import type { Suspect } from '../../src/core/detector/suspects.ts';
 import type { RemedyState, Verdict } from '../../src/core/detector/verdict.ts';
@@ -25,11 +26,16 @@ import { Outcomes } from './outcomes.ts';
 import { RecentChanges } from './recent-changes.ts';
 import type { RemediesDeps } from './remedies.ts';
 import { policyOf, Remedies } from './remedies.ts';
+import { RemedyBudget } from './remedy-budget.ts';
 import { ENDED_KEPT_MS, VerdictWriter } from './verdicts.ts';
 
 const CHECK_MS = 1_000;
 /** With many failures a second it is still not asked more often who is at fault. */
 const JUDGED_MS = 2_000;
+/** When nothing failed since, others may have proved well: then it may be known who is at fault. */
+const JUDGED_AGAIN_MS = 10_000;
+/** So long after the last failure it is looked again: others that began with it have proved well, or failed too. */
+const OPEN_MS = 60_000;
 /** Another monitor makes a verdict, or applies a remedy, when the one whose turn it is has not done so for this long. */
 const TURN_MS = 4_000;
 /** What is at fault stays so for as long at least: it may seem well because nothing is tried any more. */
@@ -45,12 +51,15 @@ export class FaultWatch {
   readonly #changes: RecentChanges;
   readonly #verdicts: VerdictWriter;
   readonly #remedies: Remedies;
+  readonly #budget: RemedyBudget;
   readonly #checks: PeriodicTask;
   /** Since when something waits to be done, on the monotonic clock. */
   readonly #waiting = new Map<string, number>();
   #failures = 0;
   #judgedMs = Number.NEGATIVE_INFINITY;
   #findings: readonly Finding[] = [];
+  /** When a failure was last seen, on the monotonic clock. */
+  #failedMs = Number.NEGATIVE_INFINITY;
 
   constructor(deps: RemediesDeps) {
     this.#deps = deps;
@@ -58,6 +67,7 @@ export class FaultWatch {
     this.#changes = new RecentChanges(deps);
     this.#verdicts = new VerdictWriter(deps);
     this.#remedies = new Remedies(deps);
+    this.#budget = new RemedyBudget(deps);
     this.#checks = new PeriodicTask(deps.clock, CHECK_MS, () => this.check());
   }
 
@@ -108,8 +118,11 @@ export class FaultWatch {
 
   #judge(): void {
     const nowMs = this.#deps.clock.monotonicMs();
-    const isNews = this.#detector.failures !== this.#failures;
-    if ((!isNews && this.#findings.length === 0) || nowMs - this.#judgedMs < JUDGED_MS) return;
+    const hasFailed = this.#detector.failures !== this.#failures;
+    if (hasFailed) this.#failedMs = nowMs;
+    const isNews = hasFailed || this.#findings.length > 0;
+    if (!isNews && nowMs - this.#failedMs >= OPEN_MS) return;
+    if (nowMs - this.#judgedMs < (isNews ? JUDGED_MS : JUDGED_AGAIN_MS)) return;
     this.#judgedMs = nowMs;
     this.#failures = this.#detector.failures;
     const found = this.#detector.judge(nowMs, this.#changes.census());
@@ -181,13 +194,16 @@ export class FaultWatch {
 
   /** Within the budget of the cell; beyond it the remedy stays wanted, and says so. */
   async #apply(wanted: RemedyState, verdict: Verdict): Promise<void> {
-    const { clock, copy } = this.#deps;
-    const verdicts = [...copy.verdicts.rows()].map(([, { value }]) => value);
+    const { remedy } = wanted;
     const policy = policyOf(this.#deps);
-    if (budgetWaitMs(policy, verdicts, clock.nowMs()) === 0)
-      return this.#mark(verdict, wanted.remedy, await this.#remedies.apply(wanted.remedy, verdict));
-    const detail = `waits: the cell has had ${String(policy.perHourMax)} remedies within an hour`;
-    if (wanted.detail !== detail) await this.#mark(verdict, wanted.remedy, { state: 'wanted', detail });
+    if (await this.#budget.take(policy, verdict, remedy)) {
+      const became = await this.#remedies.apply(remedy, verdict);
+      await this.#mark(verdict, remedy, became);
+      if (became.state === 'refused') await this.#budget.giveBack(verdict, remedy);
+      return;
+    }
+    const detail = `waits: the budget of the cell is ${String(policy.perHourMax)} within an hour`;
+    if (wanted.detail !== detail) await this.#mark(verdict, remedy, { state: 'wanted', detail });
   }
 
   async #mark(

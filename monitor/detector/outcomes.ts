@@ -18,6 +18,11 @@ const HOSTS_FAULT = /^(disk-full|store-away|internal)\b/;
 /** What an attempt ends with that could not get what it needs. */
 const NOT_FETCHED = /fetch|download|sha256|registry/i;
 
+/** Of the task, or of what should have run it; not that nobody saw how it ended. */
+function isOwnEnd({ lost }: Exit): boolean {
+  return lost === undefined || lost === 'not-run';
+}
+
 interface Seen {
   readonly subject: Subject;
   /** Since when it is up, on the monotonic clock; null: it is not. */
@@ -129,7 +134,7 @@ export class Outcomes {
       last = exit ?? lastExit ?? last;
     }
     const isService = report.tasks !== undefined && this.#isService(report);
-    const isFailure = last !== undefined && last.lost === undefined && (last.code !== 0 || isService);
+    const isFailure = last !== undefined && isOwnEnd(last) && (last.code !== 0 || isService);
     // Of one that was there before this monitor, only the end that it waits after is news.
     const fresh = isNews ? ended - seen.ended : ended > 0 && !isUp(report) ? 1 : 0;
     seen.ended = ended;

@@ -1,4 +1,4 @@
-import { DEFAULT_REMEDIES, quarantineMsOf } from '../../src/core/detector/remedies.ts';
+import { DEFAULT_REMEDIES, isClosedForFault, quarantineMsOf } from '../../src/core/detector/remedies.ts';
 import type { Remedy, RemedyPolicy } from '../../src/core/detector/remedies.ts';
 import type { Revision, Suspect } from '../../src/core/detector/suspects.ts';
 import { domainsOf, hostOf, revisionOf, suspectText } from '../../src/core/detector/suspects.ts';
@@ -10,7 +10,7 @@ import type { JobWrites } from '../jobs/job-writes.ts';
 import type { JobVersions } from '../jobs/versions.ts';
 import { setPause } from '../limits/pauses.ts';
 import type { EligibilityWriter } from '../hosts/eligibility.ts';
-import { HostCloser, isClosed } from './closed-hosts.ts';
+import { HostCloser } from './closed-hosts.ts';
 
 export interface RemediesDeps extends MonitorContext {
   readonly eligibility: EligibilityWriter;
@@ -161,7 +161,7 @@ export class Remedies {
 
   #isClosed(host: string): boolean {
     const known = this.#deps.copy.eligibility.get(host)?.value;
-    return known !== undefined && isClosed(known);
+    return known !== undefined && isClosedForFault(known);
   }
 }
 

@@ -38,6 +38,7 @@
  * | I71 | `commits/surplus.ts` |
  * | I72 | `commits/fenced.ts`, `processes/overlaps.ts` |
  * | I73 | `processes/data-holders.ts`, `resources/pools.ts` |
+ * | I75 | `commits/remedies.ts` |
  * | S0.1 | `losses/lost-host-moves.ts`, `commits/drained-slots.ts` |
  * | S0.14 | `commits/duplicates.ts` |
  * | distinct | `commits/distinct.ts` |
@@ -61,6 +62,7 @@ import { checkSurplus } from './commits/surplus.ts';
 import { FenceChecker } from './commits/fenced.ts';
 import { checkDuplicates } from './commits/duplicates.ts';
 import { checkDrainedSlots } from './commits/drained-slots.ts';
+import { checkRemedies } from './commits/remedies.ts';
 import { checkMoves } from './commits/moves.ts';
 import { checkDrained } from './liveness/drained.ts';
 import { beforeOf, ComparedWritesChecker } from './store/compared-writes.ts';
@@ -197,6 +199,7 @@ function checkRevisions(
     checkQuotas(step, state.cell, at, run, findings);
     checkDistinct(step, state.cell, run, findings);
     checkClosed(step, state.cell, findings, isNew);
+    checkRemedies(step, state.cell, findings);
     available.check(step, state.cell, at, { run, disturbed, askedAtMs: at.fact.askedAtMs }, findings);
     checkDrainedSlots(step, state.cell, run, findings);
     checkSurplus(step, run, findings);

@@ -3,7 +3,7 @@
  * `sim/mutants` are looked for in them, and one seed in twenty of `npm run sim` is one of them.
  *
  * - `requests.ts`: what clients ask for in most of them
- * - for single themes: `grown.ts` (elastic jobs, and others that take their surplus), `apart.ts` (jobs with `distinct` and `spread`), `drained.ts` (an operator closes and opens hosts), `fenced.ts` (jobs that want a fence), `volumes.ts` (jobs with data), `followed.ts`
+ * - for single themes: `blamed.ts` (hosts and versions that are at fault), `grown.ts` (elastic jobs, and others that take their surplus), `apart.ts` (jobs with `distinct` and `spread`), `drained.ts` (an operator closes and opens hosts), `fenced.ts` (jobs that want a fence), `volumes.ts` (jobs with data), `followed.ts`
  *   (monitors fail while events are followed), `gpus.ts` (jobs that ask for devices),
  *   `named.ts` (services that are followed by name), `rolled.ts` (updates that fail or wait), `read.ts` (monitors and disks fail while output is
  *   read), `rivals.ts` (up to six schedulers, and work that is preempted)
@@ -19,6 +19,7 @@ import type { Request } from '../actor/client.ts';
 import { BUSY_CELL, SMALL_CELL } from '../world/scenario.ts';
 import { followedFaults } from './followed.ts';
 import { apart } from './apart.ts';
+import { badHosts, blamed, drawnPolicy } from './blamed.ts';
 import { drawnHostActions, drawnMoves, lasting } from './drained.ts';
 import { asking, DEVICES } from './gpus.ts';
 import { keeping } from './volumes.ts';
@@ -155,6 +156,8 @@ const RUNS = {
     ...{ scenario: ROLLED, faults: UNSURE },
     requests: rolled(random.split('rolled'), ROLLED.activeMs),
   }),
+  /** Hosts and versions that are at fault, more of them than may be closed or remedied, and monitors that meet at the bounds. */
+  blamed: blamedRun,
   /** Elastic jobs that fill the cell, and newcomers that take their surplus. */
   grown: (random) => ({
     scenario: { ...GROWN, elastic: drawnRule(random.split('rule')) },
@@ -183,6 +186,22 @@ function burstIn(
   change: (request: Request) => Request = (request) => request,
 ) {
   return { scenario, faults, requests: burst(random, scenario.activeMs).map(change) };
+}
+
+const BLAMED: Scenario = {
+  ...{ ...SHORT, hosts: 8, monitors: 3, hostCpuMilli: 4_000, hostMemoryMib: 8_192 },
+  ...{ activeMs: 40_000, quietMs: 30_000, quietLeastMs: 20_000 },
+  least: { ...SHORT.least, ended: 0 },
+};
+
+function blamedRun(random: SeededRandom): Run {
+  const { hosts, activeMs } = BLAMED;
+  return {
+    scenario: { ...BLAMED, remedies: drawnPolicy(random.split('policy')) },
+    faults: { store: { delayMaxMs: 600, watchLags: 0.3, watchLagMs: 1_500, replyLost: 0.03 } },
+    faultPlan: badHosts(random.split('hosts'), hosts, activeMs),
+    requests: blamed(random.split('services'), activeMs),
+  };
 }
 
 const LATE: FaultSettings = {

@@ -1,5 +1,6 @@
 import type { SchedulerKind } from '../../src/core/cell/job.ts';
 import type { ElasticRule } from '../../src/core/elastic/elastic.ts';
+import type { RemedyPolicy } from '../../src/core/detector/remedies.ts';
 import type { Quota } from '../../src/core/quota/quota.ts';
 import type { SeededRandom } from '../../src/core/random/random.ts';
 import type { SharedResource } from '../../src/core/quota/shared-resource.ts';
@@ -26,6 +27,8 @@ export interface Scenario {
   readonly elastic?: ElasticRule;
   /** What an operator allows a namespace from some moment on; absent: there are no quotas. */
   readonly quota?: { readonly atMs: number; readonly limits: Quota };
+  /** What is done about verdicts, from the beginning; absent: as by default. */
+  readonly remedies?: RemedyPolicy;
   /** What an operator does to hosts, each at its time; absent: nothing. */
   readonly hostActions?: readonly HostAction[];
   /** When an operator has the cell rebalanced, and something moved beside; absent: never. */

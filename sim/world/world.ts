@@ -17,6 +17,7 @@ import { cellKeys } from '../../src/core/cell/keys.ts';
 import { ADDRESSES } from '../../src/core/cell/resources.ts';
 import { seededRandom } from '../../src/core/random/random.ts';
 import { quotaCodec } from '../../src/wire/records/records.ts';
+import { remedyPolicyCodec } from '../../src/wire/verdicts/verdict-records.ts';
 import type { Log } from '../../src/ports/telemetry.ts';
 import { History } from '../history/history.ts';
 import { Machine } from '../machine/machine.ts';
@@ -105,7 +106,7 @@ export class World {
     if (isFollowed(scenario, seed)) this.#addFollower(options);
     if (isRead(scenario, seed))
       this.#add(outputReaderActor(this.environment, 'client-3', this.#monitorNames));
-    this.#setQuota(scenario);
+    this.#setLimits(scenario);
   }
 
   /** Brings everything up, in an order that the seed draws. */
@@ -198,14 +199,19 @@ export class World {
     this.#add(followerActor(this.environment, 'client-2', this.#monitorNames, following));
   }
 
-  #setQuota({ quota }: Scenario): void {
-    if (quota === undefined) return;
-    const { agenda, keys, life, store } = this.environment;
-    const key = keys.quota(quota.limits.namespace);
-    const value = quotaCodec.encode(quota.limits);
+  /** What operators say, as monitors would write it. */
+  #setLimits({ quota, remedies }: Scenario): void {
+    const { keys } = this.environment;
+    if (quota !== undefined)
+      this.#set('quota', quota.atMs, keys.quota(quota.limits.namespace), quotaCodec.encode(quota.limits));
+    if (remedies !== undefined) this.#set('remedies', 0, keys.remedies, remedyPolicyCodec.encode(remedies));
+  }
+
+  #set(what: string, atMs: number, key: string, value: string): void {
+    const { agenda, life, store } = this.environment;
     const set = (): void =>
       void store.apply('operator', { compares: [], readBack: [], writes: [{ kind: 'put', key, value }] });
-    agenda.after(quota.atMs, life, 'quota', set);
+    agenda.after(atMs, life, what, set);
   }
 
   #add(actor: Actor): void {

@@ -8,6 +8,7 @@
  * - `surplus.ts`: what an elastic group has above its minimum is below everybody (I71)
  * - `fenced.ts`: what wants a fence is not replaced before one has confirmed (I72)
  * - `moves.ts`: what is moved was asked for (S0.38)
+ * - `remedies.ts`: remedies keep to the share of each pool and to the budget of the cell (I75)
  * - `duplicates.ts`: of a pair of duplicates one is left (S0.14)
  * - `host-listings.ts`: what hosts list was committed to them (I13)
  */

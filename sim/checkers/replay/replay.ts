@@ -29,6 +29,7 @@ import {
   runCodec,
   sharedResourceCodec,
 } from '../../../src/wire/records/records.ts';
+import { remedyPolicyCodec, verdictCodec } from '../../../src/wire/verdicts/verdict-records.ts';
 
 /** One key's change, decoded. Both absent cannot be; `after` absent: deleted. */
 export interface Diff<T> {
@@ -58,6 +59,8 @@ export const RECORD_CODECS = {
   grantBatches: grantBatchCodec,
   coveredNamespaces: coveredNamespaceCodec,
   pauses: pauseCodec,
+  verdicts: verdictCodec,
+  remedies: remedyPolicyCodec,
   shared: sharedResourceCodec,
   meta: metaCodec,
 };

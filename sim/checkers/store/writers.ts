@@ -32,6 +32,7 @@ export class WriterChecker {
     this.#exceptions = [
       // An operator writes them by hand, and a test world is one.
       { prefix: keys.limits, roles: ['client'] },
+      { prefix: keys.remedies, roles: [] },
       // Where the store has no users, the first role that comes makes the cell.
       { prefix: keys.meta, roles: [...STORE_USERS, 'client'] },
     ];

@@ -62,6 +62,7 @@ export function storeAreas(keys: CellKeys): readonly StoreArea[] {
     { prefix: keys.pauses, access: { scheduler: read, agent: read, monitor: write, arbiter: read } },
     { prefix: keys.verdicts, access: { monitor: write } },
     { prefix: keys.remedies, access: { monitor: write } },
+    { prefix: keys.remedyBudget, access: { monitor: write } },
     { prefix: keys.closedHosts, access: { monitor: write } },
     { prefix: keys.shared, access: { scheduler: read, monitor: write, arbiter: read } },
     { prefix: keys.pools, access: { scheduler: write, monitor: write } },

@@ -65,6 +65,8 @@ export function cellKeys(cell: string) {
     verdict: (suspect: string) => verdicts + suspect,
     /** What is done about them. */
     remedies: `${root}remedies`,
+    /** How many of them the cell had within an hour. */
+    remedyBudget: `${root}remedy-budget`,
     closedHosts,
     /** @param pool empty: of the hosts that name none */
     closedHostsOf: (pool: string) => `${closedHosts}pool/${pool}`,

@@ -1,3 +1,4 @@
+import type { Eligibility } from '../host/host.ts';
 import { POOL_ATTRIBUTE } from '../quota/pauses.ts';
 import type { SuspectKind } from './suspects.ts';
 import { kindOf, revisionOf } from './suspects.ts';
@@ -68,28 +69,23 @@ export function remediesFor(policy: RemedyPolicy, suspect: Suspect): readonly Re
   return kind === 'host' ? policy.host : kind === 'domain' ? policy.domain : [];
 }
 
-/** How far the remedies of a verdict have come (`verdict.ts`). */
-interface WithRemedies {
-  readonly remedies: readonly { readonly state: string; readonly atMs: number }[];
-}
-
 /**
- * When the next remedy may be applied: each of them costs somebody something, and a detector that blames everybody is at fault
- * itself.
- * @param verdicts all that are known, ended ones too
- * @returns for how long it waits; 0: not at all
+ * Takes of the budget of the cell for one more remedy: each costs somebody something, and a detector that blames everybody is at
+ * fault itself.
+ * @param takenAtMs when each remedy was taken for, by its name; those of more than an hour ago count no more
+ * @param name to take for the same one twice counts once
+ * @returns what is taken then; null: it waits
  */
-export function budgetWaitMs(
+export function takeRemedy(
   { perHourMax }: Pick<RemedyPolicy, 'perHourMax'>,
-  verdicts: Iterable<WithRemedies>,
+  takenAtMs: Readonly<Record<string, number>>,
+  name: string,
   nowMs: number,
-): number {
-  const times: number[] = [];
-  for (const { remedies } of verdicts)
-    for (const { state, atMs } of remedies)
-      if ((state === 'applied' || state === 'undone') && nowMs - atMs < HOUR_MS) times.push(atMs);
-  const oldest = times.sort((a, b) => b - a)[perHourMax - 1];
-  return oldest === undefined ? 0 : oldest + HOUR_MS - nowMs;
+): Readonly<Record<string, number>> | null {
+  const within = Object.entries(takenAtMs).filter(([, atMs]) => nowMs - atMs < HOUR_MS);
+  const taken = Object.fromEntries(within);
+  if (name in taken) return taken;
+  return within.length >= perHourMax ? null : { ...taken, [name]: nowMs };
 }
 
 /** How many hosts of a pool may be closed at once. */
@@ -101,6 +97,14 @@ export function closedMax({ sharePercent }: Pick<RemedyPolicy, 'sharePercent'>, 
 /** @param times how often it is at fault, this time included */
 export function quarantineMsOf({ quarantineMs }: Pick<RemedyPolicy, 'quarantineMs'>, times: number): number {
   return Math.min(Math.max(QUARANTINE_MAX_MS, quarantineMs), quarantineMs * 2 ** Math.max(0, times - 1));
+}
+
+/** Begins the reason of each host that is closed for a verdict: what has another reason is an operator's, and is left alone. */
+export const CLOSED_REASON = 'at fault: ';
+
+/** For a verdict. */
+export function isClosedForFault({ state, reason }: Pick<Eligibility, 'state' | 'reason'>): boolean {
+  return (state === 'quarantined' || state === 'draining') && reason.startsWith(CLOSED_REASON);
 }
 
 /** The pool of a host; empty: it names none. */

@@ -242,6 +242,8 @@ monitor/api/requests.ts store.read monitor:jobs
 monitor/audit/audit.ts store.attempt*2 monitor:audit
 monitor/audit/audit.ts store.list monitor:audit
 monitor/detector/closed-hosts.ts store.attempt monitor:closed
+monitor/detector/remedy-budget.ts store.attempt monitor:remedy-budget
+monitor/detector/remedy-budget.ts store.read monitor:remedy-budget
 monitor/detector/verdicts.ts store.attempt*2 monitor:verdicts
 monitor/detector/verdicts.ts store.read monitor:verdicts
 monitor/events/scheduler-events.ts http.stream monitor:get.events

@@ -54,6 +54,17 @@ export const remedyPolicyRequest: z.ZodType<RemedyPolicyRequest> = z.strictObjec
 
 export type RemedyPolicyRequest = Partial<RemedyPolicy>;
 
+/** For which remedies the budget of the cell was taken, and when: `remedy-budget`. */
+export interface RemedyBudgetRecord {
+  /** By verdict and remedy; of the last hour. */
+  readonly takenAtMs: Readonly<Record<string, number>>;
+}
+
+export const remedyBudgetCodec = schemaCodec<RemedyBudgetRecord>(
+  'remedy budget',
+  z.looseObject({ takenAtMs: z.record(z.string(), whole) }),
+);
+
 /** The hosts of a pool that are closed for verdicts, under `closed/`. */
 export interface ClosedHosts {
   readonly hosts: readonly string[];

@@ -167,6 +167,35 @@ it('S3.25 S3.60 no more of a pool is closed than its share, and an operator who 
   expect(kept?.hosts).toEqual(await closed());
 });
 
+/** Each job has been on the host for the first time, and could not be run there. */
+async function cannotRun(on: ReportingHost): Promise<void> {
+  for (const job of JOBS) {
+    await world.place(allocationOf(on.id, `${job}-${on.id}`, { job, group: job }));
+    const report = reported(job, on.id, 1);
+    on.change({ ...report, state: 'starting', tasks: { [job]: { state: 'starting', restarts: 0 } } });
+    const reason = `task ${job}: cannot run "work": not found`;
+    const tasks = { [job]: { state: 'failed' as const, restarts: 0, exit: { lost: 'not-run' } } };
+    on.change({ ...report, state: 'failed', released: true, reason, tasks });
+  }
+  await pass(2);
+}
+
+it('S3.21 a host that can run nothing is at fault, though those it failed are gone when others have proved well', async () => {
+  await world.monitor();
+  await cannotRun(hosts[2]!);
+  expect(await verdictOn('host/h3')).toBeNull();
+  for (const host of hosts.filter(({ id }) => id !== 'h3'))
+    for (const job of JOBS) {
+      await world.place(allocationOf(host.id, `${job}-${host.id}`, { job, group: job }));
+      host.change(reported(job, host.id, 1));
+    }
+  await pass(30);
+  expect(await verdictOn('host/h3')).toMatchObject({
+    evidence: { bad: 4, well: 0, reasons: JOBS.map((job) => `task ${job}: cannot run "work": not found`) },
+    remedies: [{ remedy: 'quarantine', state: 'applied' }],
+  });
+});
+
 it('S3.40 beyond the budget of the cell a remedy waits and says so, until there is some again', async () => {
   const { address } = await world.monitor();
   await world.call('PUT', `${address}/v1/remedies`, { perHourMax: 1, host: ['quarantine'] });
@@ -176,7 +205,7 @@ it('S3.40 beyond the budget of the cell a remedy waits and says so, until there 
   expect(await verdictOn('host/h3')).toMatchObject({ remedies: [{ state: 'applied' }] });
   for (const job of JOBS) await crash(job, hosts.slice(4, 5), 1);
   await pass(10);
-  const waits = { state: 'wanted', detail: 'waits: the cell has had 1 remedies within an hour' };
+  const waits = { state: 'wanted', detail: 'waits: the budget of the cell is 1 within an hour' };
   expect(await verdictOn('host/h5')).toMatchObject({ remedies: [waits] });
   expect(await world.eligibilityOf('h5')).toBeNull();
   await world.call('PUT', `${address}/v1/remedies`, { perHourMax: 2, host: ['quarantine'] });
