@@ -11,6 +11,7 @@
  * - `selection.ts`: the classes that a group may use, in strata of equal preference; `selections.ts` keeps those last used
  * - `spread-shares.ts`: the share of each value of a spread attribute
  * - `preemption-index.ts`: trees over what would be free without lower precedences; `band-table.ts`: what each precedence holds
+ * - `neighbour-trees.ts`: trees over the hosts where nothing is in the way of some classes of interference
  * - `gpu-stock.ts`: free devices by model
  *
  * `docs/decisions/private-cell-state.md`

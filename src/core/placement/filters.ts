@@ -1,11 +1,13 @@
 import type { HostSnapshot } from '../cell-state/cell-state.ts';
 import type { Claim } from '../cell/claim.ts';
 import type { Group } from '../cell/job.ts';
+import { opposedBy, opposedText, opposedTo } from '../cell/interference.ts';
 import type { GpuRequest, Shortfall } from '../cell/resources.ts';
 import { GPU_MILLI_PER_DEVICE } from '../cell/resources.ts';
 import { fitShortfall } from '../fit/fit.ts';
 import { chooseGpus, modelFits, NO_SHARES } from '../fit/gpu-choice.ts';
 import type { Ledger } from '../fit/ledger.ts';
+import { usedOf } from '../fit/ledger.ts';
 import { choosePorts, NO_PORTS } from '../fit/port-choice.ts';
 import { attributeOf, hasDriver, meets, plainAttribute } from '../host/attributes.ts';
 import type { Host } from '../host/host.ts';
@@ -22,7 +24,15 @@ export interface HostRefusal {
 }
 
 /** In the order in which they run: a host that fails a later one is a nearer miss. */
-export const CHECKS = ['eligibility', 'driver', 'constraint', 'distinct', 'resources', 'shared'] as const;
+export const CHECKS = [
+  'eligibility',
+  'driver',
+  'constraint',
+  'distinct',
+  'interference',
+  'resources',
+  'shared',
+] as const;
 
 /** The values that the group's allocations hold, by attribute of its `distinct`. */
 export type HeldValues = ReadonlyMap<string, { has(value: string): boolean }>;
@@ -45,6 +55,7 @@ export function refusalOf(
     driverRefusal(host) ??
     constraintRefusal(host, request.group) ??
     distinctRefusal(host, request.group, held) ??
+    interferenceRefusal(snapshot, request) ??
     resourceRefusal(snapshot, request) ??
     sharedRefusal(snapshot, request)
   );
@@ -75,6 +86,19 @@ function distinctRefusal(host: Host, group: Group, held: HeldValues): HostRefusa
     const value = attributeOf(host, name);
     if (value === undefined || held.get(name)?.has(value) !== true) continue;
     return { host: host.id, check: 'distinct', detail: `${name} ${value} already has one of the group` };
+  }
+  return null;
+}
+
+/** Resources say the same; told apart, since more of them would not help. */
+function interferenceRefusal({ host, ledger }: HostSnapshot, { ask }: PlacementRequest): HostRefusal | null {
+  if (opposedTo(ask.resources.scalars).length === 0) return null;
+  const used = usedOf(ledger);
+  for (const name of Object.keys(ask.resources.scalars).sort()) {
+    const opposed = opposedBy(name);
+    if (opposed === null || (used.scalars[opposed] ?? 0) === 0) continue;
+    const detail = opposedText(name) ?? '';
+    return { host: host.id, check: 'interference', detail };
   }
   return null;
 }

@@ -113,6 +113,8 @@ function buildGroup(
       ...(item.targets === undefined ? {} : { targets: item.targets }),
     })),
     distinct: file.distinct ?? [],
+    ...(file.class === undefined ? {} : { class: file.class }),
+    ...(file.avoid === undefined || file.avoid.length === 0 ? {} : { avoid: file.avoid }),
     tasks: mapValues(file.tasks, (task, taskName) =>
       buildTask(taskName, task, Object.keys(file.ports ?? {})),
     ),

@@ -72,6 +72,8 @@ const attribute = z.string().transform((value, ctx) => {
   return reading.ok ? reading.value : refuse(ctx, reading.text);
 });
 
+const avoided = name.transform((text) => ({ class: text }));
+
 const PERCENT_MAX = 100;
 
 const weight = whole(-bounds.WEIGHT_MAX, bounds.WEIGHT_MAX).refine((value) => value !== 0, {
@@ -156,6 +158,16 @@ export const groupFields = {
     z.array(attribute).max(bounds.ATTRIBUTES_MAX),
     'No two allocations share these: host is one per host.',
     ['host'],
+  ),
+  class: optional(
+    name,
+    'What it is to its neighbours: a class of interference, which groups of any job may avoid. Default none.',
+    'latency',
+  ),
+  avoid: optional(
+    z.array(avoided).max(bounds.AVOID_MAX),
+    'Classes that it shares no host with, whichever was there first.',
+    ['batch'],
   ),
   restart: optional(restart, 'Restarts on the same host.'),
   reschedule: optional(reschedule, 'New allocations on other hosts; never: none, whatever happens.'),

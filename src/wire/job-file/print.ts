@@ -47,6 +47,8 @@ function groupToFile(group: Group, system: boolean): Record<string, unknown> {
       })),
     ),
     ...unlessEmpty('distinct', group.distinct.map(formatAttribute)),
+    ...(group.class === undefined ? {} : { class: group.class }),
+    ...unlessEmpty('avoid', (group.avoid ?? []).map((one) => one.class)),
     tasks: mapValues(group.tasks, taskToFile),
     restart: {
       attempts: group.restart.attempts,
