@@ -70,6 +70,14 @@ export function mayJoin(opposed: readonly string[], free: Readonly<Record<string
   return true;
 }
 
+/** Does one of two claims avoid the other, by their scalars? Then they share no host. */
+export function areApart(
+  a: Readonly<Record<string, number>>,
+  b: Readonly<Record<string, number>>,
+): boolean {
+  return opposedTo(a).some((name) => (b[name] ?? 0) > 0);
+}
+
 /** Why such a scalar does not fit, for people; null: it is none of these. */
 export function opposedText(scalar: string): string | null {
   if (scalar.startsWith(CLASS)) return `class ${scalar.slice(CLASS.length)} is avoided there`;
