@@ -1,9 +1,11 @@
 import { CapacityTree, ROW } from './capacity-tree.ts';
 import { PreemptionIndex } from './preemption-index.ts';
+import { NeighbourDomains } from './neighbour-domains.ts';
 import { NeighbourTrees } from './neighbour-trees.ts';
 import { HostClasses } from './host-classes.ts';
 import { HostTally, widened } from './host-tables.ts';
 import { GpuStock } from './gpu-stock.ts';
+import { NO_SCALARS } from '../cell/resources.ts';
 import type { Host } from '../host/host.ts';
 import type { HostSlot, Use } from './host-slot.ts';
 import { fillRow, shiftRow } from './host-slot.ts';
@@ -31,6 +33,8 @@ export class CellIndex {
   readonly preemption = new PreemptionIndex(this);
   /** The hosts by what they have free for neighbours of some classes. */
   readonly neighbours = new NeighbourTrees(this);
+  /** The values of attributes that have neighbours of some classes. */
+  readonly domains = new NeighbourDomains(this);
   /** Scratch for the need of the current request: one decision is made at a time. */
   readonly need = new Float64Array(ROW);
   /** 1 for hosts with an unread ledger: a search calls `read` before it decides by their row. */
@@ -114,6 +118,7 @@ export class CellIndex {
     this.#all.resize(last);
     this.#markApart(last, true);
     slot.index = -1;
+    this.domains.mark(slot);
   }
 
   /** Computes the host's row again, since its ledger changed. */
@@ -122,6 +127,7 @@ export class CellIndex {
     fillRow(slot, this.#rows, slot.index * ROW);
     this.#gpuStock?.set(slot);
     this.#markApart(slot.index, true);
+    this.domains.mark(slot);
     this.#mark(slot.index);
   }
 
@@ -131,6 +137,7 @@ export class CellIndex {
     shiftRow(slot, this.#rows, slot.index * ROW, use, sign);
     if (use.gpus.length > 0) this.#gpuStock?.set(slot);
     this.#markApart(slot.index, false);
+    if (use.resources.scalars !== NO_SCALARS) this.domains.mark(slot);
     this.#mark(slot.index);
   }
 

@@ -1,7 +1,7 @@
 import type { HostSnapshot } from '../cell-state/cell-state.ts';
 import type { Claim } from '../cell/claim.ts';
 import type { Group } from '../cell/job.ts';
-import { opposedBy, opposedText, opposedTo } from '../cell/interference.ts';
+import { opposedText, opposedTo } from '../cell/interference.ts';
 import type { GpuRequest, Shortfall } from '../cell/resources.ts';
 import { GPU_MILLI_PER_DEVICE } from '../cell/resources.ts';
 import { fitShortfall } from '../fit/fit.ts';
@@ -91,16 +91,25 @@ function distinctRefusal(host: Host, group: Group, held: HeldValues): HostRefusa
 }
 
 /** Resources say the same; told apart, since more of them would not help. */
-function interferenceRefusal({ host, ledger }: HostSnapshot, { ask }: PlacementRequest): HostRefusal | null {
-  if (opposedTo(ask.resources.scalars).length === 0) return null;
+function interferenceRefusal(
+  { host, ledger, domains }: HostSnapshot,
+  { ask }: PlacementRequest,
+): HostRefusal | null {
+  const { scalars } = ask.resources;
+  const opposed = opposedTo(scalars);
+  if (opposed.length === 0) return null;
+  const refusal = (detail: string): HostRefusal => ({ host: host.id, check: 'interference', detail });
   const used = usedOf(ledger);
-  for (const name of Object.keys(ask.resources.scalars).sort()) {
-    const opposed = opposedBy(name);
-    if (opposed === null || (used.scalars[opposed] ?? 0) === 0) continue;
-    const detail = opposedText(name) ?? '';
-    return { host: host.id, check: 'interference', detail };
-  }
-  return null;
+  const there = opposed.find((name) => (used.scalars[name] ?? 0) > 0);
+  if (there !== undefined) return refusal(opposedText(there));
+  const rule = domains.refusing(domains.rulesFor(scalars), host);
+  if (rule === null) return null;
+  const where = `${rule.attribute} ${attributeOf(host, rule.attribute) ?? ''}`;
+  return refusal(
+    rule.isAvoided
+      ? `class ${rule.class} is avoided in ${where}`
+      : `class ${rule.class}, which it avoids, is in ${where}`,
+  );
 }
 
 function resourceRefusal({ host, ledger }: HostSnapshot, request: PlacementRequest): HostRefusal | null {

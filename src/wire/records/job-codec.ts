@@ -102,7 +102,7 @@ const group = z.looseObject({
   ),
   distinct: z.array(z.string()),
   class: z.exactOptional(z.string()),
-  avoid: z.exactOptional(z.array(z.looseObject({ class: z.string() }))),
+  avoid: z.exactOptional(z.array(z.looseObject({ class: z.string(), over: z.exactOptional(z.string()) }))),
   tasks: z.record(z.string(), task),
   restart: z.looseObject({
     attempts: whole,

@@ -76,6 +76,14 @@ const anyAffinity: fc.Arbitrary<Affinity> = fc.record({
 const anyInterference: fc.Arbitrary<Interference> = fc.constantFrom(
   ...[{}, {}, { class: 'a' }, { avoid: [{ class: 'b' }] }, { class: 'b', avoid: [{ class: 'a' }] }],
   { class: 'a', avoid: [{ class: 'a' }, { class: 'b' }] },
+  { class: 'b', avoid: [{ class: 'a', over: 'zone' }] },
+  {
+    class: 'a',
+    avoid: [
+      { class: 'a', over: 'zone' },
+      { class: 'b', over: 'os' },
+    ],
+  },
 );
 
 const anyRequest: fc.Arbitrary<PlacementRequest> = fc
@@ -383,7 +391,14 @@ describe('place against the walk over all hosts', () => {
       { count: 1, milliEach: 800, models: [] },
       { count: 2, milliEach: 1000, models: ['T4'] },
     ];
-    const neighbours = [{}, { 'avoid.a': 1 }, { 'class.a': 1 }, { 'class.b': 1, 'avoid.a': 1, 'avoid.b': 1 }];
+    const neighbours: Readonly<Record<string, number>>[] = [
+      {},
+      interferenceScalars({ avoid: [{ class: 'c', over: 'zone' }] }) ?? {},
+      interferenceScalars({ class: 'c' }) ?? {},
+      { 'avoid.a': 1 },
+      { 'class.a': 1 },
+      { 'class.b': 1, 'avoid.a': 1, 'avoid.b': 1 },
+    ];
     const law = fc.property(fc.nat(), fc.nat(), anyPolicy, (cellSeed, seed, policy) => {
       const chance = chanceOf(seed);
       const state = largeCell(cellSeed, hostsCount);

@@ -5,6 +5,7 @@ import type { Host } from '../../../../src/core/host/host.ts';
 import type { Ledger } from '../../../../src/core/fit/ledger.ts';
 import { fitShortfall } from '../../../../src/core/fit/fit.ts';
 import { EMPTY_LEDGER, withClaim, withoutUse } from '../../../../src/core/fit/ledger.ts';
+import { CellState } from '../../../../src/core/cell-state/cell-state.ts';
 import { PoolBook } from '../../../../src/core/quota/pool-book.ts';
 import type { PlacementRequest } from '../../../../src/core/placement/placement-request.ts';
 import { amounts, makeClaim, makeHost, makeRequest } from '../placement/placement-fixtures.ts';
@@ -81,7 +82,7 @@ export const anyRequest: fc.Arbitrary<PlacementRequest> = fc
   );
 
 export function fits(host: Host, ledger: Ledger, request: PlacementRequest): boolean {
-  const view = { host, ledger, alive: true, paused: null, pools: new PoolBook() };
+  const view = { host, ledger, alive: true, paused: null, pools: new PoolBook(), domains: new CellState().index.domains };
   return refusalOf(view, request, new Map()) === null;
 }
 

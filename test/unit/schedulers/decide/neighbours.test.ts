@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { SchedulerClient } from '../../../../src/clients/scheduler-client.ts';
 import type { Job } from '../../../../src/core/cell/job.ts';
+import type { Why } from '../../../../src/wire/api/scheduler-api.ts';
 import { roleCodec } from '../../../../src/wire/records/records.ts';
 import { CellWorld, keys, makeJob } from '../cell-world.ts';
 
@@ -27,10 +28,10 @@ describe('S3.17: classes of interference keep neighbours apart that harm each ot
     }
     return [...byHost.values()].map((some) => [...some].sort().join('')).sort();
   };
-  const summaryOf = async (job: string): Promise<string> => {
+  const whyOf = async (job: string): Promise<Why | null> => {
     const client = new SchedulerClient(world.network.client('test'));
     const [role] = world.under(keys.roles).map(({ value }) => roleCodec.decode(value));
-    return (await client.why(role?.address ?? '', 'default', job))?.summary ?? '';
+    return client.why(role?.address ?? '', 'default', job);
   };
 
   it('whichever comes first, whichever of the two says so, and though schedulers know nothing of each other', async () => {
@@ -50,7 +51,7 @@ describe('S3.17: classes of interference keep neighbours apart that harm each ot
     await world.until(() => world.running().length === 2, 'one on each host');
     await world.submit(latency('late'));
     await world.clock.advance(2_000);
-    expect(await summaryOf('late')).toContain(
+    expect((await whyOf('late'))?.summary).toContain(
       'no host fits (2 by interference of 2); nearest h1: class noisy, which it avoids, is there',
     );
     const [first] = world.running();
@@ -98,6 +99,43 @@ describe('S3.17: classes of interference keep neighbours apart that harm each ot
     await world.submit(latency('l'));
     await world.clock.advance(20_000);
     expect(kinds()).toEqual(['n']);
+  });
+
+  it('over racks, as far as a scheduler knows: neither in the rack of what it avoids, nor beside who avoids it so far', async () => {
+    for (const [host, rack] of [
+      ['h1', 'r1'],
+      ['h2', 'r1'],
+      ['h3', 'r2'],
+      ['h4', 'r2'],
+    ] as const)
+      await world.host(host, 64_000, { rack });
+    await world.scheduler({ id: 'batch-1' });
+    const far = { class: 'latency', avoid: [{ class: 'noisy', over: 'rack' }] };
+    const rackOf = (host: string): string => (host < 'h3' ? 'r1' : 'r2');
+    const racks = (letter: string): Set<string> =>
+      new Set(
+        world
+          .running()
+          .filter(({ job }) => job.startsWith(letter))
+          .map(({ host }) => rackOf(host)),
+      );
+    await world.submit(makeJob('l', {}, { ...far, count: 1 }, 100));
+    await world.until(() => world.running().length === 1, 'the first');
+    await world.submit(noisy('n', 6));
+    await world.until(() => world.running().length === 7, 'all that is noisy');
+    await world.submit(makeJob('later', {}, { ...far, count: 4 }, 100));
+    await world.until(() => world.running().length === 11, 'all');
+    expect(racks('l').size).toBe(1);
+    expect(racks('n').size).toBe(1);
+    expect(racks('n')).not.toEqual(racks('l'));
+    await world.submit(
+      makeJob('both', {}, { avoid: ['latency', 'noisy'].map((one) => ({ class: one, over: 'rack' })) }, 100),
+    );
+    await world.clock.advance(2_000);
+    const why = await whyOf('both');
+    expect(why?.summary).toContain('no host fits (4 by interference of 4)');
+    const details = why?.groups[0]?.hosts.map(({ detail }) => detail) ?? [];
+    expect(details.some((detail) => /^class \w+, which it avoids, is in rack r\d$/.test(detail))).toBe(true);
   });
 
   it('a gang is placed whole beside nobody that it avoids', async () => {
