@@ -143,12 +143,13 @@ export class GroupCount {
 
   /** The selection's attributes on which `preference` depends. */
   get spreadOver(): readonly SpreadValues[] {
-    return this.#spread;
+    const pools = this.#pools.dividing;
+    return pools.length === 0 ? this.#spread : [...this.#spread, ...pools.map(unspread)];
   }
 
-  /** The score from affinity and spread, for any host of the class. */
+  /** The score from affinity, spread and the pools that are warm, for any host of the class. */
   preference(number: number): number {
-    let score = this.#selection.affinityOf[number] ?? 0;
+    let score = (this.#selection.affinityOf[number] ?? 0) - this.#pools.warmth(number);
     for (const each of this.#spread)
       score -= each.weight * (this.#fillingOf(each, number) ?? each.largest + 1);
     return score;
@@ -181,6 +182,10 @@ interface SpreadCount extends SpreadValues {
 }
 
 const NO_LIST: readonly never[] = [];
+
+function unspread(at: number): SpreadValues {
+  return { at, shares: null, largest: 0 };
+}
 
 function isId({ attribute }: { readonly attribute: string }): boolean {
   return plainAttribute(attribute) === 'id';
