@@ -146,10 +146,9 @@ const RUNS = {
   /** Jobs of classes that avoid each other: in every second run several schedulers know late of each other, else roles die. */
   neighbours: (random) => ({
     ...(random.below(2) === 0 ? { scenario: SLOW, faults: RACE } : { scenario: SHORT, faults: UNSURE }),
-    requests: [
-      ...burst(random, SHORT.activeMs),
-      ...preempting(random.split('evicting'), SHORT.activeMs),
-    ].map((request) => neighbourly(request, random)),
+    requests: [...burst(random, SHORT.activeMs), ...preempting(random.split('evicting'), SHORT.activeMs)].map(
+      (request) => neighbourly(request, random),
+    ),
   }),
   /** An operator who closes and opens hosts, and moves what runs. */
   drained: (random) => {

@@ -33,7 +33,11 @@ export function checkNeighbours(
  * I74, by what jobs say: which of the allocations that run on a host the one that begins there should not meet; null: none.
  * @param living ids of the others
  */
-export function harmedBeside(allocation: Allocation, living: readonly string[], run: RunIndex): string | null {
+export function harmedBeside(
+  allocation: Allocation,
+  living: readonly string[],
+  run: RunIndex,
+): string | null {
   const own = saidByJob(allocation, run);
   const isHarmed = (id: string): boolean => {
     const other = run.allocations.get(id)?.allocation;

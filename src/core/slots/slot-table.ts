@@ -94,7 +94,16 @@ function workOf(group: Group, { precedence, restartedAtMs = 0 }: Job): string {
     ...(group.class === undefined ? {} : { class: group.class }),
     ...(group.avoid === undefined ? {} : { avoid: group.avoid }),
   };
-  return canonicalJson({ tasks, ports, restart, ...deadlines, ...data, ...neighbours, precedence, restartedAtMs });
+  return canonicalJson({
+    tasks,
+    ports,
+    restart,
+    ...deadlines,
+    ...data,
+    ...neighbours,
+    precedence,
+    restartedAtMs,
+  });
 }
 
 /** What follows for a vacant slot: its end, or another allocation. */

@@ -82,7 +82,14 @@ export const anyRequest: fc.Arbitrary<PlacementRequest> = fc
   );
 
 export function fits(host: Host, ledger: Ledger, request: PlacementRequest): boolean {
-  const view = { host, ledger, alive: true, paused: null, pools: new PoolBook(), domains: new CellState().index.domains };
+  const view = {
+    host,
+    ledger,
+    alive: true,
+    paused: null,
+    pools: new PoolBook(),
+    domains: new CellState().index.domains,
+  };
   return refusalOf(view, request, new Map()) === null;
 }
 
