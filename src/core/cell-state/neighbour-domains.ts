@@ -39,6 +39,9 @@ export class NeighbourDomains {
   readonly #source: DomainSource;
   readonly #pairs = new Map<string, Domains>();
   readonly #dirty = new Set<HostSlot>();
+  /** The last claim that was asked about, and its rules. */
+  #asked: Readonly<Record<string, number>> | null = null;
+  #rules: readonly DomainRule[] = NO_RULES;
   /** Has anybody asked for rules? Until then nothing is noted. */
   #isAsked = false;
 
@@ -53,6 +56,13 @@ export class NeighbourDomains {
 
   /** The rules that tell where a claim with these scalars may go. */
   rulesFor(scalars: Readonly<Record<string, number>>): readonly DomainRule[] {
+    // A decision asks twice.
+    if (scalars === this.#asked && this.#dirty.size === 0) return this.#rules;
+    this.#asked = scalars;
+    return (this.#rules = this.#findRules(scalars));
+  }
+
+  #findRules(scalars: Readonly<Record<string, number>>): readonly DomainRule[] {
     if (opposedTo(scalars).length === 0) return NO_RULES;
     if (!this.#isAsked) this.#begin();
     for (const range of rangesOf(scalars)) this.#pair(range);

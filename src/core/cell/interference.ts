@@ -95,6 +95,17 @@ function findOpposed(scalar: string): string | null {
 
 /** The scalars that must not be in use on a host that a claim with these joins, each once, in one order. */
 export function opposedTo(scalars: Scalars): readonly string[] {
+  if (scalars !== last.scalars) last = { scalars, opposed: findAllOpposed(scalars) };
+  return last.opposed;
+}
+
+/** Cache: the parts of one decision ask for the same claim. */
+let last: { readonly scalars: Scalars | null; readonly opposed: readonly string[] } = {
+  scalars: null,
+  opposed: [],
+};
+
+function findAllOpposed(scalars: Scalars): readonly string[] {
   let opposed: string[] | null = null;
   for (const name in scalars) {
     const other = opposedBy(name);
