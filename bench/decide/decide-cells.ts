@@ -4,6 +4,7 @@ import { CellState } from '../../src/core/cell-state/cell-state.ts';
 import { preemptionHosts } from '../../src/core/preemption/preemption.ts';
 import type { Host } from '../../src/core/host/host.ts';
 import { allocatable } from '../../src/core/host/host.ts';
+import { interferenceScalars } from '../../src/core/cell/interference.ts';
 import type { Expression } from '../../src/core/cell/job.ts';
 import { bandOf, EMPTY_LEDGER, withClaim } from '../../src/core/fit/ledger.ts';
 import type { PlacementPolicy } from '../../src/core/scoring/policy.ts';
@@ -104,6 +105,16 @@ export class Cell {
   #sharedOn(id: string, { ask }: PlacementRequest): Pick<Claim, 'shared'> | null {
     const host = ask.shared === undefined ? undefined : this.state.hostOf(id);
     return host === undefined ? null : { shared: this.state.pools.useOn(host, ask.shared ?? {}) };
+  }
+
+  /** All hosts but one in `free` have something of the class. */
+  settle(neighbour: string, free: number): void {
+    const scalars = interferenceScalars({ class: neighbour }) ?? {};
+    for (const [n, { host, ledger }] of [...this.state.views()].entries()) {
+      if (n % free === 0) continue;
+      const bands = ledger.bands.map((band) => ({ ...band, scalars }));
+      this.state.setLedger(host.id, { ...ledger, bands }, 2);
+    }
   }
 
   forgetAll(): void {

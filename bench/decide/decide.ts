@@ -7,6 +7,7 @@
 import { fork } from 'node:child_process';
 import { chanceFor } from '../../schedulers/decide/partition.ts';
 import { builtFile } from '../../src/adapters/system/package-files.ts';
+import { interferenceScalars } from '../../src/core/cell/interference.ts';
 import type { Group } from '../../src/core/cell/job.ts';
 import type { Chance } from '../../src/core/random/chance.ts';
 import type { KnownHost } from '../../src/core/cell-state/host-slot.ts';
@@ -123,6 +124,8 @@ const scenarios: Record<string, Scenario> = {
       return cell.decide(makeRequest({ group }, 100 + random.below(900)), chance, BINPACK);
     }),
   ...Object.fromEntries(POOL_COUNTS.map((count) => [`pools-${String(count)}`, poolsOf(count)])),
+  avoiding: avoiding(() => []),
+  'avoiding-constrained': avoiding((n) => constraintsOf(n % CONSTRAINT_SETS)),
   spread: oneByOne({ spread: [{ attribute: 'zone', weight: 100 }] }, 5),
   'spread-racks': oneByOne({ spread: [{ attribute: 'rack', weight: 50 }] }, 5),
   distinct: oneByOne({ distinct: ['id'] }, 20),
@@ -162,6 +165,24 @@ function oneByOne(part: Partial<Group>, held: number): Scenario {
       const request = makeRequest({ group: makeGroup(part), hostsHeld: slice(hosts, n, held) });
       return cell.decide(request, chance, BINPACK);
     });
+}
+
+/** Single tasks that avoid a class of which nine hosts of ten have something; their own is avoided by none. */
+function avoiding(constraints: (n: number) => Group['constraints']): Scenario {
+  return ({ cell, chance }) => {
+    cell.settle('latency', 10);
+    return measure(cell, DECISIONS, (n) => {
+      const group = makeGroup({
+        constraints: constraints(n),
+        class: 'batch',
+        avoid: [{ class: 'latency' }],
+      });
+      const request = makeRequest({ group }, 100, 128);
+      const scalars = interferenceScalars(group) ?? {};
+      const ask = { ...request.ask, resources: { ...request.ask.resources, scalars } };
+      return cell.decide({ ...request, ask }, chance, BINPACK);
+    });
+  };
 }
 
 /** 500 tasks of a group in one decision. */
@@ -257,7 +278,7 @@ function measureApart(what: string): Promise<readonly Figure[]> {
 
 /** Decisions a second that design.md asks for at this size. */
 const ASKED_HOSTS = 10_000;
-const ASKED = { identical: 1_000_000, constrained: 100_000 };
+const ASKED = { identical: 1_000_000, constrained: 100_000, 'avoiding-constrained': 100_000 };
 
 /** What is asked of the figures: so many a second, and how they compare with each other. */
 function compare(figures: readonly Figure[]): void {

@@ -1,3 +1,4 @@
+import { areApart } from '../../src/core/cell/interference.ts';
 import { REVERT_OPERATIONS_MAX } from '../../src/core/commit/pending-preemption.ts';
 import { fitShortfall } from '../../src/core/fit/fit.ts';
 import { holdsUse, withoutUse } from '../../src/core/fit/ledger.ts';
@@ -55,6 +56,8 @@ export class GangHost {
     if (host === undefined || ledger === null) return null;
     const choice = chooseVictims(host, ledger, request, this.#running, world.random);
     if (choice === null || !this.#isOneTransaction(choice.victims.length)) return null;
+    // The preemption may be taken back, and they must not find each other then.
+    if (choice.victims.some((victim) => isApartFrom(victim, request))) return null;
     this.#victims = [...this.#victims, ...choice.victims];
     this.#running = this.#running.filter((report) => !choice.victims.includes(report));
     return choice.placement;
@@ -92,4 +95,8 @@ export class GangHost {
     // Beside them: the ledger, the owner key, the intent; and each pool, with an operator's record of it.
     return members + victims + 3 + 2 * shares <= operationsMax && victims <= VICTIMS_MAX;
   }
+}
+
+function isApartFrom({ resources }: AllocationReport, { ask }: PlacementRequest): boolean {
+  return areApart(resources.scalars, ask.resources.scalars);
 }

@@ -40,7 +40,7 @@ const FIRST_REVISION = 1;
 
 /**
  * Replays the cell's history, as far back as the store keeps it, and checks the invariants of the shared state at every
- * single revision: I1, I2, I3, I4, I6, I7, I8, I12, and I13 against what the hosts list.
+ * single revision: I1, I2, I3, I4, I6, I7, I8, I12, I74, and I13 against what the hosts list.
  *
  * @param listings what each host answered to `GET /v1/allocations`, asked before this call
  * @throws StoreError

@@ -38,6 +38,7 @@
  * | I71 | `commits/surplus.ts` |
  * | I72 | `commits/fenced.ts`, `processes/overlaps.ts` |
  * | I73 | `processes/data-holders.ts`, `resources/pools.ts` |
+ * | I74 | `resources/neighbours.ts`, `resources/host-usage.ts` |
  * | I75 | `commits/remedies.ts` |
  * | S0.1 | `losses/lost-host-moves.ts`, `commits/drained-slots.ts` |
  * | S0.14 | `commits/duplicates.ts` |

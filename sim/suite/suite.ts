@@ -5,7 +5,7 @@
  * - `requests.ts`: what clients ask for in most of them
  * - for single themes: `blamed.ts` (hosts and versions that are at fault), `grown.ts` (elastic jobs, and others that take their surplus), `apart.ts` (jobs with `distinct` and `spread`), `drained.ts` (an operator closes and opens hosts), `fenced.ts` (jobs that want a fence), `volumes.ts` (jobs with data), `followed.ts`
  *   (monitors fail while events are followed), `gpus.ts` (jobs that ask for devices),
- *   `named.ts` (services that are followed by name), `rolled.ts` (updates that fail or wait), `read.ts` (monitors and disks fail while output is
+ *   `neighbours.ts` (jobs of classes that avoid each other), `named.ts` (services that are followed by name), `rolled.ts` (updates that fail or wait), `read.ts` (monitors and disks fail while output is
  *   read), `rivals.ts` (up to six schedulers, and work that is preempted)
  */
 import type { SeededRandom } from '../../src/core/random/random.ts';
@@ -26,6 +26,7 @@ import { keeping } from './volumes.ts';
 import { fenced } from './fenced.ts';
 import { drawnRule, grown, GROWERS } from './grown.ts';
 import { named } from './named.ts';
+import { neighbourly } from './neighbours.ts';
 import { rolled } from './rolled.ts';
 import { readFaults } from './read.ts';
 import { drawnSchedulers, preempting } from './rivals.ts';
@@ -143,6 +144,13 @@ const RUNS = {
     burstIn({ ...SHORT, gpuModels: DEVICES }, UNSURE, random, (request) => asking(request, random)),
   /** Jobs whose tasks may not share a host or a rack, or are spread. */
   apart: (random) => burstIn(SHORT, UNSURE, random, (request) => apart(request, random)),
+  /** Jobs of classes that avoid each other: in every second run several schedulers know late of each other, else roles die. */
+  neighbours: (random) => ({
+    ...(random.below(2) === 0 ? { scenario: SLOW, faults: RACE } : { scenario: SHORT, faults: UNSURE }),
+    requests: [...burst(random, SHORT.activeMs), ...preempting(random.split('evicting'), SHORT.activeMs)].map(
+      (request) => neighbourly(request, random),
+    ),
+  }),
   /** An operator who closes and opens hosts, and moves what runs. */
   drained: (random) => {
     const hostActions = drawnHostActions(SHORT, random.split('verdicts'));

@@ -31,6 +31,15 @@ export function someHost(id: string): Host {
   };
 }
 
+/** What an allocation may ask for by name: a licence, or to be apart from others. */
+const SCALARS = [
+  { licence: 1 },
+  { licence: 1 },
+  { 'class.a': 1 },
+  { 'avoid.a': 1 },
+  { 'class.b': 1, 'avoid.b': 1 },
+];
+
 /** Real commits on a store in memory, by competing schedulers that see each other's ledgers only when they collide. */
 export class HistoryWorld {
   readonly clock = new ManualClock();
@@ -90,7 +99,7 @@ export class HistoryWorld {
         cpuMilli: 100 * (1 + random.below(9)),
         memoryMib: 64 * random.below(9),
         diskMib: 0,
-        scalars: random.below(4) === 0 ? { licence: 1 } : NO_SCALARS,
+        scalars: SCALARS[random.below(8)] ?? NO_SCALARS,
       },
       gpus: random.below(4) === 0 ? [{ device: random.below(2), milli: 250 * (1 + random.below(4)) }] : [],
       ports: random.below(3) === 0 ? { http: 20_000 + random.below(30) } : {},

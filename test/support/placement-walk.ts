@@ -92,7 +92,8 @@ function scoreOf(
   const empty = emptiness(leftOn(view, request), leftWeights(scale));
   const load = loadOn(view, request, policy, { empty, kept });
   const company = held.byHost.get(view.host.id) ?? 0;
-  return load + preferenceScore(view, request.group, held) - company * policy.sameHostCost;
+  const warmth = view.pools.warmthOn(view.host, request.ask.shared);
+  return load + preferenceScore(view, request.group, held) - company * policy.sameHostCost - warmth;
 }
 
 function loadOn(

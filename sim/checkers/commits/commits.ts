@@ -24,7 +24,7 @@ import { SlotAttemptsChecker } from './slot-attempts.ts';
 import type { Findings } from '../replay/violations.ts';
 
 /**
- * The invariants of the shared state that need nothing but its revisions: I1, I2, I3, I4, I7, I8, I12 and I22. Both the
+ * The invariants of the shared state that need nothing but its revisions: I1, I2, I3, I4, I7, I8, I12, I22 and I74. Both the
  * history of a real store (`moorage check`) and that of a simulated run go through here.
  */
 export class SharedStateChecker {

@@ -9,6 +9,7 @@ import {
   subtractResources,
 } from '../../../src/core/cell/resources.ts';
 import type { Stamp } from '../../history/history.ts';
+import { harmedBeside } from './neighbours.ts';
 import type { CellAt } from '../replay/replay.ts';
 import type { ProcessStory, RunIndex } from '../replay/run-index.ts';
 import type { Findings } from '../replay/violations.ts';
@@ -16,7 +17,7 @@ import type { Findings } from '../replay/violations.ts';
 /**
  * I1 as the host's kernel sees it: at every moment, the running processes fit into the host and into each of its devices. The ledger does
  * not count a preempted allocation, so only the host keeps its successor from starting beside it. I2: a task that asks for
- * devices finds those of its allocation in its environment, and no other task finds any.
+ * devices finds those of its allocation in its environment, and no other task finds any. I74: none runs beside one that it avoids.
  */
 export function checkHostUsage(run: RunIndex, cell: CellAt, findings: Findings): void {
   const changes: { readonly at: Stamp; readonly process: ProcessStory; readonly by: 1 | -1 }[] = [];
@@ -40,13 +41,19 @@ export function checkHostUsage(run: RunIndex, cell: CellAt, findings: Findings):
     usage.living.set(process.allocation, living);
     if (by === -1 && living === 0) leave(usage, allocation);
     if (by === -1 || living > 1) continue;
+    const others = [...usage.living].filter(([id, count]) => count > 0 && id !== process.allocation);
+    const beside = others.map(([id]) => id);
+    const harmed = harmedBeside(allocation, beside, run);
+    if (harmed !== null)
+      findings.prove('I74', process.allocation, `runs on ${host.id} beside ${harmed}: one avoids the other`, [
+        at,
+      ]);
     const short = enter(usage, allocation);
     if (short === null) continue;
-    const others = [...usage.living].filter(([id, count]) => count > 0 && id !== process.allocation);
     findings.prove(
       'I1',
       process.allocation,
-      `runs on ${host.id} beside ${others.map(([id]) => id).join(' ')}, and there is less ${short}`,
+      `runs on ${host.id} beside ${beside.join(' ')}, and there is less ${short}`,
       [at],
     );
   }

@@ -2,6 +2,7 @@
  * Who holds what: resources, devices, ports and addresses of hosts, pools and quotas.
  *
  * - This file: per host, the allocations fit and are what the ledger says (I1, I2, I3). `pools.ts`: the same for shared resources.
+ * - `neighbours.ts`: what avoids each other shares no host (I74)
  * - `quotas.ts`: per namespace (I9); `host-usage.ts`: what really runs on a host fits (I1, I2)
  * - `released.ts`: nothing returns to the cell while it is in use (I45, I47); `address-reuse.ts`: the address that is free longest is lent first (I45)
  */
@@ -17,11 +18,12 @@ import {
   NO_RESOURCES,
   shortOf,
 } from '../../../src/core/cell/resources.ts';
+import { checkNeighbours } from './neighbours.ts';
 import type { CellAt, Step } from '../replay/replay.ts';
 import type { Findings } from '../replay/violations.ts';
 
 /**
- * I1, I2 and I3, host by host: the allocations fit, share no port and no device beyond its whole, and their sum is the ledger.
+ * I1, I2, I3 and I74, host by host: the allocations fit, share no port and no device beyond its whole, and their sum is the ledger.
  * The sums are computed from the allocations, not with the ledger's own arithmetic, so that a mistake in that shows here.
  */
 export class HostResourceChecker {
@@ -45,6 +47,7 @@ export class HostResourceChecker {
       const sums = sumOf(live);
       if (grown.has(host)) this.#checkFit(step.revision, host, sums, findings);
       checkPorts(step.revision, host, live, findings);
+      checkNeighbours(step.revision, host, live, findings);
       checkLedger(step.revision, host, sums, cell.ledgers.get(host), findings);
     }
   }

@@ -71,13 +71,16 @@ export class CapacityTree {
     this.#size = size;
   }
 
-  /** Sets what is free on the host to the row of `rows` at `offset`. Ignores a host that is not in the tree. */
-  update(host: number, rows: Float64Array, offset: number): void {
+  /**
+   * Sets what is free on the host to the row of `rows` at `offset`. Ignores a host that is not in the tree.
+   * @param isShown false: no search is to find it
+   */
+  update(host: number, rows: Float64Array, offset: number, isShown = true): void {
     const position = this.#members === null ? host : this.#members.positionOf(host);
     if (position < 0 || position >= this.#size) return;
     const values = this.#values;
     const leaf = this.offsetOf(position);
-    const takes = rows[offset + TAKES] === 1;
+    const takes = isShown && rows[offset + TAKES] === 1;
     let changed = false;
     for (let i = 0; i < DIMENSIONS; i++) {
       const free = takes ? rows[offset + i]! : NOTHING;

@@ -1,8 +1,11 @@
 import { CapacityTree, ROW } from './capacity-tree.ts';
 import { PreemptionIndex } from './preemption-index.ts';
+import { NeighbourDomains } from './neighbour-domains.ts';
+import { NeighbourTrees } from './neighbour-trees.ts';
 import { HostClasses } from './host-classes.ts';
 import { HostTally, widened } from './host-tables.ts';
 import { GpuStock } from './gpu-stock.ts';
+import { NO_SCALARS } from '../cell/resources.ts';
 import type { Host } from '../host/host.ts';
 import type { HostSlot, Use } from './host-slot.ts';
 import { fillRow, shiftRow } from './host-slot.ts';
@@ -28,6 +31,10 @@ export class CellIndex {
   readonly classes = new HostClasses();
   /** All hosts by what they would have free without lower precedences. */
   readonly preemption = new PreemptionIndex(this);
+  /** The hosts by what they have free for neighbours of some classes. */
+  readonly neighbours = new NeighbourTrees(this);
+  /** The values of attributes that have neighbours of some classes. */
+  readonly domains = new NeighbourDomains(this);
   /** Scratch for the need of the current request: one decision is made at a time. */
   readonly need = new Float64Array(ROW);
   /** 1 for hosts with an unread ledger: a search calls `read` before it decides by their row. */
@@ -109,8 +116,9 @@ export class CellIndex {
     if (index !== last) this.#move(last, index);
     this.#slots.pop();
     this.#all.resize(last);
-    this.preemption.mark(last, true);
+    this.#markApart(last, true);
     slot.index = -1;
+    this.domains.mark(slot);
   }
 
   /** Computes the host's row again, since its ledger changed. */
@@ -118,7 +126,8 @@ export class CellIndex {
     if (slot.host === undefined || slot.index < 0) return;
     fillRow(slot, this.#rows, slot.index * ROW);
     this.#gpuStock?.set(slot);
-    this.preemption.mark(slot.index, true);
+    this.#markApart(slot.index, true);
+    this.domains.mark(slot);
     this.#mark(slot.index);
   }
 
@@ -127,7 +136,8 @@ export class CellIndex {
     if (slot.index < 0) return;
     shiftRow(slot, this.#rows, slot.index * ROW, use, sign);
     if (use.gpus.length > 0) this.#gpuStock?.set(slot);
-    this.preemption.mark(slot.index, false);
+    this.#markApart(slot.index, false);
+    if (use.resources.scalars !== NO_SCALARS) this.domains.mark(slot);
     this.#mark(slot.index);
   }
 
@@ -173,6 +183,12 @@ export class CellIndex {
     this.#stale.push(index);
   }
 
+  /** For the trees that are built when they are needed. @param ledger true: the host's ledger may have changed */
+  #markApart(index: number, ledger: boolean): void {
+    this.preemption.mark(index, ledger);
+    this.neighbours.mark(index);
+  }
+
   #carry(index: number): void {
     this.#all.update(index, this.#rows, index * ROW);
     if (this.#parts.size === 0 || this.#partsVersion !== this.classes.version) return;
@@ -190,7 +206,7 @@ export class CellIndex {
     this.unread[to] = this.unread[from] ?? 0;
     this.classes.move(from, to);
     this.#mark(to);
-    this.preemption.mark(to, true);
+    this.#markApart(to, true);
   }
 
   #trim(keep: string): void {

@@ -11,6 +11,8 @@
  * - `selection.ts`: the classes that a group may use, in strata of equal preference; `selections.ts` keeps those last used
  * - `spread-shares.ts`: the share of each value of a spread attribute
  * - `preemption-index.ts`: trees over what would be free without lower precedences; `band-table.ts`: what each precedence holds
+ * - `neighbour-trees.ts`: trees over the hosts where nothing is in the way of some classes of interference
+ * - `neighbour-domains.ts`: the racks, zones and so on that have some class, or who avoids it that far
  * - `gpu-stock.ts`: free devices by model
  *
  * `docs/decisions/private-cell-state.md`
@@ -27,6 +29,7 @@ import { EMPTY_LEDGER, withClaim } from '../fit/ledger.ts';
 import { GPU_MILLI_PER_DEVICE } from '../cell/resources.ts';
 import { PoolBook } from '../quota/pool-book.ts';
 import type { Scale } from '../scoring/scoring.ts';
+import type { NeighbourDomains } from './neighbour-domains.ts';
 import { Selections } from './selections.ts';
 
 /** One host for the filters: the ledger counts the scheduler's own claims in flight. */
@@ -36,6 +39,7 @@ export interface HostSnapshot {
   readonly alive: boolean;
   readonly paused: string | null;
   readonly pools: PoolBook;
+  readonly domains: NeighbourDomains;
 }
 
 export class CellState {
@@ -225,7 +229,11 @@ export class CellState {
     this.readAll();
     for (const slot of this.#slots.values()) {
       const { host, alive, paused } = slot;
-      if (host !== undefined) yield { host, ledger: ledgerWithOwn(slot), alive, paused, pools: this.pools };
+      if (host !== undefined)
+        yield {
+          ...{ host, ledger: ledgerWithOwn(slot), alive, paused },
+          ...{ pools: this.pools, domains: this.index.domains },
+        };
     }
   }
 

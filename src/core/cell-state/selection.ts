@@ -44,7 +44,7 @@ export interface Selection {
   readonly inOrder: () => Int32Array | null;
   /** Sum of the affinities' weights by class, in units of the load score's range. */
   readonly affinityOf: Float64Array;
-  /** The attributes of `distinct`, `spread` and the requested shared resources, without `id`. */
+  /** The attributes of `distinct`, `spread`, the requested shared resources and avoided classes, without `id`. */
   readonly attributes: readonly string[];
   /** For each attribute: the number of the class's value; −1: not set. */
   readonly valueOf: readonly Int32Array[];
@@ -71,7 +71,7 @@ const onId = ({ attribute }: { readonly attribute: string }): boolean => plainAt
 
 /**
  * The selection of a group. The classes must be divided by all attributes that it names.
- * @param sharers the attributes that divide the hosts into pools of the requested shared resources
+ * @param sharers the attributes that divide the hosts into pools of the requested shared resources, and into domains with neighbours
  */
 export function select(
   key: string,

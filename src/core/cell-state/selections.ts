@@ -1,7 +1,8 @@
 import type { CellIndex } from './cell-index.ts';
 import { plainAttribute } from '../host/attributes.ts';
 import type { Expression, Group } from '../cell/job.ts';
-import type { GroupAsk } from '../cell/ask.ts';
+import type { Ask, GroupAsk } from '../cell/ask.ts';
+import { NO_SCALARS } from '../cell/resources.ts';
 import type { PoolBook } from '../quota/pool-book.ts';
 import type { Selection } from './selection.ts';
 import { select } from './selection.ts';
@@ -49,7 +50,7 @@ export class Selections {
     let key = this.#keyOf(group);
     const models = ask.gpu === null ? [] : ask.gpu.models;
     if (models.length > 0) key += `\ng${models.join(',')}`;
-    const sharers = ask.shared === undefined ? NO_ATTRIBUTES : sharersOf(ask.shared, this.#pools);
+    const sharers = this.#sharersOf(ask);
     if (sharers.length > 0) key += `\np${sharers.join(',')}`;
     const known = this.#known.get(key);
     if (known?.version === this.#index.classes.version) {
@@ -60,6 +61,15 @@ export class Selections {
     const made = select(key, this.#index, request, sharers);
     this.#keep(made);
     return made;
+  }
+
+  /** What divides the hosts into pools that it asks for, and into domains with neighbours that it avoids. */
+  #sharersOf({ shared, resources }: Ask): readonly string[] {
+    const pools = shared === undefined ? NO_ATTRIBUTES : sharersOf(shared, this.#pools);
+    const { scalars } = resources;
+    const rules = scalars === NO_SCALARS ? [] : this.#index.domains.rulesFor(scalars);
+    if (rules.length === 0) return pools;
+    return [...new Set([...pools, ...rules.map(({ attribute }) => attribute)])].sort();
   }
 
   #use(known: Selection): void {

@@ -1,4 +1,5 @@
 import type { Group } from './job.ts';
+import { interferenceScalars } from './interference.ts';
 import type { GpuRequest, Resources } from './resources.ts';
 import { addResources, NO_RESOURCES } from './resources.ts';
 import { scalarOf, volumeScalar } from './volume.ts';
@@ -45,5 +46,7 @@ export function askOf(group: Group): Ask {
         ...NO_RESOURCES,
         scalars: { [volumeScalar(volume.source)]: scalarOf(volume) },
       });
+  const scalars = interferenceScalars(group);
+  if (scalars !== null) resources = addResources(resources, { ...NO_RESOURCES, scalars });
   return { resources, gpu, ports: group.ports, ...(shared === null ? null : { shared }) };
 }

@@ -6,6 +6,7 @@
  * - `epoch.ts`: the fencing epoch that every order carries
  * - `job.ts`: what a user submits: job, groups, tasks
  * - `resources.ts`: amounts of cpu, memory, disk, GPUs and scalars
+ * - `interference.ts`: classes of neighbours, and who avoids them
  * - `ask.ts`: what one allocation of a group needs of any host
  * - `claim.ts`: what a placement takes of one host
  * - `allocation.ts`: a committed placement, and its outcome

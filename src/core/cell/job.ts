@@ -1,4 +1,5 @@
 import type { GpuRequest, Resources } from './resources.ts';
+import type { Interference } from './interference.ts';
 import type { Mount, Volume } from './volume.ts';
 
 /**
@@ -37,7 +38,7 @@ export const ELASTIC_POLICIES = ['max-parallelism', 'global-cap', 'relative-job-
 export type ElasticPolicy = (typeof ELASTIC_POLICIES)[number];
 
 /** Tasks that share one allocation: placed together on one host, `count` times. */
-export interface Group {
+export interface Group extends Interference {
   readonly name: string;
   /** How many allocations; ignored by `system` jobs, which have one per matching host. Of an elastic group: the minimum. */
   readonly count: number;

@@ -1,3 +1,5 @@
+import { opposedBy } from './interference.ts';
+
 /**
  * Resource amounts as integers, so that the sum of a million of them is exact: cpu in millicores, memory and disk in MiB,
  * gpu in thousandths of a device, scalars in the operator's unit.
@@ -87,7 +89,7 @@ export function isZero(r: Resources): boolean {
 
 /** A dimension of which there is too little. */
 export interface Shortfall {
-  /** `cpu`, `memory`, `disk`, `gpu`, `port`, `scalar:<name>`, or a state of the host that forbids the claim. */
+  /** `cpu`, `memory`, `disk`, `gpu`, `port`, `scalar:<name>`, `interference:<name>`, or a state of the host that forbids the claim. */
   readonly dimension: string;
   readonly needed: number;
   readonly available: number;
@@ -106,9 +108,28 @@ export function shortOf(asked: Resources, free: Resources): Shortfall | null {
     return { dimension: 'disk', needed: asked.diskMib, available: free.diskMib };
   if (asked.scalars === NO_SCALARS) return null;
   for (const name of Object.keys(asked.scalars).sort()) {
-    const needed = asked.scalars[name] ?? 0;
-    const available = free.scalars[name] ?? 0;
-    if (needed > available) return { dimension: `scalar:${name}`, needed, available };
+    const short = shortOfScalar(asked.scalars, free.scalars, name);
+    if (short !== null) return short;
   }
   return null;
+}
+
+/** Does `asked` fit as far as its scalars say? @param free null: none of any */
+export function scalarsFit(asked: Resources['scalars'], free: Resources['scalars'] | null): boolean {
+  for (const name in asked) if (shortOfScalar(asked, free ?? NO_SCALARS, name) !== null) return false;
+  return true;
+}
+
+/** What no host has shows as less than nothing where it is in use. */
+function shortOfScalar(
+  asked: Resources['scalars'],
+  free: Resources['scalars'],
+  name: string,
+): Shortfall | null {
+  const needed = asked[name] ?? 0;
+  const opposed = opposedBy(name);
+  if (opposed !== null)
+    return (free[opposed] ?? 0) < 0 ? { dimension: `interference:${name}`, needed, available: 0 } : null;
+  const available = free[name] ?? 0;
+  return needed > available ? { dimension: `scalar:${name}`, needed, available } : null;
 }

@@ -4,7 +4,12 @@ import type { Chance } from '../random/chance.ts';
 import type { HostScorer } from './host-scorer.ts';
 
 /** The hosts of a search: a tree, or a list so short that trying each is cheapest. */
-export type Source = CapacityTree | readonly number[];
+export type Source = CapacityTree | readonly number[] | ApartTree;
+
+/** A tree that has only the hosts whose neighbours the request may join. */
+export interface ApartTree {
+  readonly apart: CapacityTree;
+}
 
 const NO_HOSTS: readonly number[] = [];
 
@@ -21,7 +26,8 @@ export class Candidates {
   readonly scores: number[] = [];
   /** Position of the best candidate; −1: not known. */
   #top = -1;
-  readonly #source: Source;
+  readonly #source: CapacityTree | readonly number[];
+  readonly #isApart: boolean;
   readonly #stratum: number;
   readonly #scorer: HostScorer;
   /** Never drawn: already added, or they do not fit. */
@@ -46,11 +52,13 @@ export class Candidates {
     chance: Chance,
     preferred: readonly number[] = NO_HOSTS,
   ) {
-    this.#source = source;
+    const hosts = 'apart' in source ? source.apart : source;
+    this.#source = hosts;
+    this.#isApart = hosts !== source;
     this.#stratum = stratum;
     this.#scorer = scorer;
     this.#preferred = preferred;
-    const size = source instanceof CapacityTree ? source.size : source.length;
+    const size = hosts instanceof CapacityTree ? hosts.size : hosts.length;
     const start = size > 1 ? (chance.start?.(size) ?? chance.below(size)) : 0;
     const part = size > 1 ? (chance.part?.(size) ?? null) : null;
     const inPart = part !== null && start >= part.first && start < part.end;
@@ -145,7 +153,8 @@ export class Candidates {
       this.#cursor = position + 1;
       const host = tree.hostAt(position);
       if (this.#isPreferred(host)) continue;
-      if (this.#scorer.accepts(host, this.#stratum)) this.#add(host, tree.values, tree.offsetOf(position));
+      if (this.#scorer.accepts(host, this.#stratum, this.#isApart))
+        this.#add(host, tree.values, tree.offsetOf(position));
     }
   }
 

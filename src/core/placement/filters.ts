@@ -1,11 +1,13 @@
 import type { HostSnapshot } from '../cell-state/cell-state.ts';
 import type { Claim } from '../cell/claim.ts';
 import type { Group } from '../cell/job.ts';
+import { opposedText, opposedTo } from '../cell/interference.ts';
 import type { GpuRequest, Shortfall } from '../cell/resources.ts';
 import { GPU_MILLI_PER_DEVICE } from '../cell/resources.ts';
 import { fitShortfall } from '../fit/fit.ts';
 import { chooseGpus, modelFits, NO_SHARES } from '../fit/gpu-choice.ts';
 import type { Ledger } from '../fit/ledger.ts';
+import { usedOf } from '../fit/ledger.ts';
 import { choosePorts, NO_PORTS } from '../fit/port-choice.ts';
 import { attributeOf, hasDriver, meets, plainAttribute } from '../host/attributes.ts';
 import type { Host } from '../host/host.ts';
@@ -22,7 +24,15 @@ export interface HostRefusal {
 }
 
 /** In the order in which they run: a host that fails a later one is a nearer miss. */
-export const CHECKS = ['eligibility', 'driver', 'constraint', 'distinct', 'resources', 'shared'] as const;
+export const CHECKS = [
+  'eligibility',
+  'driver',
+  'constraint',
+  'distinct',
+  'interference',
+  'resources',
+  'shared',
+] as const;
 
 /** The values that the group's allocations hold, by attribute of its `distinct`. */
 export type HeldValues = ReadonlyMap<string, { has(value: string): boolean }>;
@@ -45,6 +55,7 @@ export function refusalOf(
     driverRefusal(host) ??
     constraintRefusal(host, request.group) ??
     distinctRefusal(host, request.group, held) ??
+    interferenceRefusal(snapshot, request) ??
     resourceRefusal(snapshot, request) ??
     sharedRefusal(snapshot, request)
   );
@@ -77,6 +88,28 @@ function distinctRefusal(host: Host, group: Group, held: HeldValues): HostRefusa
     return { host: host.id, check: 'distinct', detail: `${name} ${value} already has one of the group` };
   }
   return null;
+}
+
+/** Resources say the same; told apart, since more of them would not help. */
+function interferenceRefusal(
+  { host, ledger, domains }: HostSnapshot,
+  { ask }: PlacementRequest,
+): HostRefusal | null {
+  const { scalars } = ask.resources;
+  const opposed = opposedTo(scalars);
+  if (opposed.length === 0) return null;
+  const refusal = (detail: string): HostRefusal => ({ host: host.id, check: 'interference', detail });
+  const used = usedOf(ledger);
+  const there = opposed.find((name) => (used.scalars[name] ?? 0) > 0);
+  if (there !== undefined) return refusal(opposedText(there));
+  const rule = domains.refusing(domains.rulesFor(scalars), host);
+  if (rule === null) return null;
+  const where = `${rule.attribute} ${attributeOf(host, rule.attribute) ?? ''}`;
+  return refusal(
+    rule.isAvoided
+      ? `class ${rule.class} is avoided in ${where}`
+      : `class ${rule.class}, which it avoids, is in ${where}`,
+  );
 }
 
 function resourceRefusal({ host, ledger }: HostSnapshot, request: PlacementRequest): HostRefusal | null {

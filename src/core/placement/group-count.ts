@@ -1,4 +1,5 @@
 import type { CellIndex } from '../cell-state/cell-index.ts';
+import type { DomainRule } from '../cell-state/neighbour-domains.ts';
 import type { CellState } from '../cell-state/cell-state.ts';
 import { plainAttribute } from '../host/attributes.ts';
 import type { KnownHost } from '../cell-state/host-slot.ts';
@@ -7,6 +8,7 @@ import type { Spread } from '../cell/job.ts';
 import type { PlacementPolicy } from '../scoring/policy.ts';
 import type { PlacementRequest } from './placement-request.ts';
 import { WEIGHT_FULL } from '../cell/job.ts';
+import { NO_SCALARS } from '../cell/resources.ts';
 import { PoolCapacity } from './pool-capacity.ts';
 import type { Selection } from '../cell-state/selection.ts';
 import { filling } from '../cell-state/spread-shares.ts';
@@ -36,6 +38,8 @@ export class GroupCount {
   readonly #distinct: readonly number[];
   readonly #spread: readonly SpreadCount[];
   readonly #pools: PoolCapacity;
+  /** What neighbours in racks and so on say. */
+  readonly #domainRules: readonly DomainRule[];
 
   constructor(state: CellState, selection: Selection, request: PlacementRequest, policy: PlacementPolicy) {
     const { index } = state;
@@ -52,6 +56,8 @@ export class GroupCount {
     this.#byHost = this.sameHostCost !== 0 || this.#onePerHost ? index.groupTally : null;
     this.#byHost?.clear();
     this.#pools = new PoolCapacity(state.pools, selection, index, request.ask);
+    const { scalars } = request.ask.resources;
+    this.#domainRules = scalars === NO_SCALARS ? NO_LIST : index.domains.rulesFor(scalars);
     this.#byValue = selection.valueNames.map(({ length }) => new Array<number>(length).fill(0));
     const { hostsHeld } = request;
     const isCompared =
@@ -76,7 +82,7 @@ export class GroupCount {
 
   /** May a pick forbid other hosts than its own? */
   get forbidsValues(): boolean {
-    return this.#distinct.length > 0 || this.#pools.forbids;
+    return this.#distinct.length > 0 || this.#pools.forbids || this.#domainRules.length > 0;
   }
 
   /** One more was placed on the host. */
@@ -99,9 +105,12 @@ export class GroupCount {
     }
   }
 
-  /** Do the pools of the class's hosts take one more? */
+  /** Do the pools of the class's hosts take one more, and their neighbours? */
   hasCapacity(hostClass: number): boolean {
-    return this.#pools.takes(hostClass);
+    if (!this.#pools.takes(hostClass)) return false;
+    if (this.#domainRules.length === 0) return true;
+    const { domains, classes } = this.#index;
+    return domains.takes(classes, hostClass, this.#domainRules);
   }
 
   /** Do `distinct` and the pools allow one more on the host? */
@@ -119,7 +128,7 @@ export class GroupCount {
   /** `allows` without `isTaken`. */
   mayAllow(host: number): boolean {
     if (this.#onePerHost && this.#byHost!.of(host) > 0) return false;
-    if (!this.#pools.takes(this.#classOf[host] ?? -1)) return false;
+    if (!this.hasCapacity(this.#classOf[host] ?? -1)) return false;
     for (const at of this.#distinct) {
       const value = this.#selection.valueOf[at]?.[this.#classOf[host] ?? -1] ?? -1;
       if (value >= 0 && (this.#byValue[at]?.[value] ?? 0) > 0) return false;
@@ -134,12 +143,13 @@ export class GroupCount {
 
   /** The selection's attributes on which `preference` depends. */
   get spreadOver(): readonly SpreadValues[] {
-    return this.#spread;
+    const pools = this.#pools.dividing;
+    return pools.length === 0 ? this.#spread : [...this.#spread, ...pools.map(unspread)];
   }
 
-  /** The score from affinity and spread, for any host of the class. */
+  /** The score from affinity, spread and the pools that are warm, for any host of the class. */
   preference(number: number): number {
-    let score = this.#selection.affinityOf[number] ?? 0;
+    let score = (this.#selection.affinityOf[number] ?? 0) - this.#pools.warmth(number);
     for (const each of this.#spread)
       score -= each.weight * (this.#fillingOf(each, number) ?? each.largest + 1);
     return score;
@@ -172,6 +182,10 @@ interface SpreadCount extends SpreadValues {
 }
 
 const NO_LIST: readonly never[] = [];
+
+function unspread(at: number): SpreadValues {
+  return { at, shares: null, largest: 0 };
+}
 
 function isId({ attribute }: { readonly attribute: string }): boolean {
   return plainAttribute(attribute) === 'id';

@@ -7,6 +7,7 @@ import { meets } from '../host/attributes.ts';
 import type { Fragmentation } from '../scoring/fragmentation.ts';
 import { lossRuleOf } from '../scoring/fragmentation.ts';
 import type { GroupCount } from './group-count.ts';
+import { mayJoin, opposedTo } from '../cell/interference.ts';
 import type { HostSlot } from '../cell-state/host-slot.ts';
 import { exactByRow, fitsBeyondRow, needOf, rowFits } from './needs.ts';
 import type { PlacementPolicy, ScoreHost, ScoredHost, ScoredWork } from '../scoring/policy.ts';
@@ -41,6 +42,8 @@ export class HostScorer {
   readonly #exactByRow: boolean;
   /** The row alone decides. */
   readonly #plain: boolean;
+  /** Scalars that must not be in use where it goes (`interference.ts`). */
+  readonly opposed: readonly string[];
   /** More is needed than a tree can show. */
   readonly #isHuge: boolean;
   readonly #weights: LeftWeights;
@@ -66,6 +69,7 @@ export class HostScorer {
     const { gpu } = request.ask;
     this.kept = this.#fragmentation?.keptFrom(gpu, state.index.gpuStock) ?? NOTHING_KEPT;
     this.#exactByRow = exactByRow(request.ask, selection);
+    this.opposed = opposedTo(request.ask.resources.scalars);
     this.need = state.index.need;
     needOf(request.ask, this.need);
     this.#weights = leftWeights(state.scale);
@@ -73,7 +77,7 @@ export class HostScorer {
     this.#ranks = ranksOf(request, state);
     this.#isHuge = this.need[DISK]! > AMOUNT_MAX;
     const isPlain = selection.all && this.#exactByRow && this.#ranks.size === 0;
-    this.#plain = isPlain && !group.forbids && !this.#isHuge;
+    this.#plain = isPlain && !group.forbids && !this.#isHuge && this.opposed.length === 0;
   }
 
   /** What is free now, a row a host. */
@@ -89,19 +93,22 @@ export class HostScorer {
     return true;
   }
 
-  /** May the host of the stratum, whose row shows enough, be chosen? `GroupCount.isTaken` is asked later. */
-  accepts(host: number, stratum: number): boolean {
-    if (this.#index.unreadCount > 0 && !this.#fitsWhenRead(host)) return false;
+  /**
+   * May the host of the stratum, whose row shows enough, be chosen? `GroupCount.isTaken` is asked later.
+   * @param isApart it is known to have no neighbours that are opposed, as far as its ledger was read
+   */
+  accepts(host: number, stratum: number, isApart = false): boolean {
+    const isUnread = this.#index.unreadCount > 0 && this.#index.unread[host] === 1;
+    if (isUnread && !this.#fitsWhenRead(host)) return false;
     if (this.#plain) return true;
     if (this.#isHuge && !this.shows(host)) return false;
     const { all, stratumOf } = this.#selection;
     if (!all && stratumOf[this.#index.classes.classOf[host]!] !== stratum) return false;
     if (this.#ranks.size > 0 && (this.#ranks.get(host) ?? 0) !== this.#rank) return false;
-    return this.#allowed(host);
+    return this.#allowed(host, isApart && !isUnread);
   }
 
   #fitsWhenRead(host: number): boolean {
-    if (this.#index.unread[host] === 0) return true;
     this.#index.read(host);
     this.#index.catchUp();
     return this.shows(host);
@@ -183,8 +190,10 @@ export class HostScorer {
     }
   }
 
-  #allowed(host: number): boolean {
+  #allowed(host: number, isApart = false): boolean {
     if (this.#group.forbids && !this.#group.mayAllow(host)) return false;
+    if (!isApart && this.opposed.length > 0 && !mayJoin(this.opposed, this.#index.slot(host).scalars))
+      return false;
     if (this.#exactByRow) return true;
     const slot = this.#index.slot(host);
     return slot.host !== undefined && fitsBeyondRow(slot, slot.host, this.#request.ask, this.#selection);

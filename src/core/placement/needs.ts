@@ -10,13 +10,14 @@ import {
   ROW,
   TAKES,
 } from '../cell-state/capacity-tree.ts';
+import { opposedBy } from '../cell/interference.ts';
 import { meets } from '../host/attributes.ts';
 import { deviceFits } from '../fit/gpu-choice.ts';
 import type { Host } from '../host/host.ts';
 import type { HostSlot } from '../cell-state/host-slot.ts';
 import { isEmpty } from '../cell-state/host-slot.ts';
 import type { Selection } from '../cell-state/selection.ts';
-import { GPU_MILLI_PER_DEVICE } from '../cell/resources.ts';
+import { GPU_MILLI_PER_DEVICE, scalarsFit } from '../cell/resources.ts';
 
 /** Writes the least that a host's row must show for the ask: always necessary, sufficient when `exactByRow`. */
 export function needOf(ask: Ask, need: Float64Array): void {
@@ -36,14 +37,19 @@ export function needOf(ask: Ask, need: Float64Array): void {
   need[TAKES] = 1;
 }
 
-/** Is a row that shows enough sufficient? False: `fitsBeyondRow` must test devices, ports and scalars. */
+/** Is a row that shows enough sufficient, but for neighbours? False: `fitsBeyondRow` must test devices, ports and scalars. */
 export function exactByRow(ask: Ask, selection: Selection): boolean {
   return (
     (ask.gpu === null || ask.gpu.count === 0) &&
     isEmpty(ask.ports) &&
-    isEmpty(ask.resources.scalars) &&
+    hasNoAmounts(ask.resources.scalars) &&
     selection.hostConstraints.length === 0
   );
+}
+
+function hasNoAmounts(scalars: Readonly<Record<string, number>>): boolean {
+  for (const name in scalars) if (opposedBy(name) === null) return false;
+  return true;
 }
 
 export function rowFits(rows: Float64Array, offset: number, need: Float64Array): boolean {
@@ -56,7 +62,7 @@ export function fitsBeyondRow(slot: HostSlot, host: Host, ask: Ask, selection: S
   return (
     selection.hostConstraints.every((expression) => meets(host, expression)) &&
     devicesFit(slot, host, ask) &&
-    scalarsFit(slot, ask) &&
+    scalarsFit(ask.resources.scalars, slot.scalars) &&
     portsFit(slot, host, ask)
   );
 }
@@ -68,13 +74,6 @@ function devicesFit(slot: HostSlot, host: Host, { gpu }: Ask): boolean {
     if (deviceFits(host.gpuModels, slot.gpuUsed, gpu, device)) fitting += 1;
   }
   return fitting === gpu.count;
-}
-
-function scalarsFit(slot: HostSlot, { resources }: Ask): boolean {
-  for (const name in resources.scalars) {
-    if ((resources.scalars[name] ?? 0) > (slot.scalars?.[name] ?? 0)) return false;
-  }
-  return true;
 }
 
 /** Are the fixed ports free and different, with enough others left for the labels that take any? */

@@ -15,6 +15,8 @@ export class PreferenceLevels {
   readonly #places: Int32Array;
   /** The preferences of all levels, lowest first. */
   readonly #order: number[] = [];
+  /** As when the levels were made: the counts in them go on. */
+  readonly #spreadOver: readonly SpreadValues[];
   /** By spread attribute: the strata of each value with a share, and at the end all others. */
   readonly #sharing: readonly (readonly number[][])[];
   /** By spread attribute: how far its fullest value was filled when the strata without a share were last scored. */
@@ -26,8 +28,9 @@ export class PreferenceLevels {
     this.#group = group;
     this.#preferences = new Float64Array(strata.length);
     this.#places = new Int32Array(strata.length).fill(-1);
-    this.#fullest = group.spreadOver.map(({ largest }) => largest);
-    this.#sharing = group.spreadOver.map((spread) => sharing(selection, spread));
+    this.#spreadOver = group.spreadOver;
+    this.#fullest = this.#spreadOver.map(({ largest }) => largest);
+    this.#sharing = this.#spreadOver.map((spread) => sharing(selection, spread));
     for (let stratum = 0; stratum < strata.length; stratum++) {
       const preference = this.#preferenceOf(stratum);
       this.#preferences[stratum] = preference;
@@ -58,7 +61,7 @@ export class PreferenceLevels {
 
   /** Updates the levels after a host of the class was picked and counted. */
   picked(hostClass: number): void {
-    for (const [number, { at, largest }] of this.#group.spreadOver.entries()) {
+    for (const [number, { at, largest }] of this.#spreadOver.entries()) {
       const strata = this.#sharing[number]!;
       const value = this.#selection.valueOf[at]?.[hostClass] ?? -1;
       if (value >= 0) for (const stratum of strata[value]!) this.#weigh(stratum);

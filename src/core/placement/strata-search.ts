@@ -12,6 +12,8 @@ import { PreferenceLevels } from './preference-levels.ts';
 
 /** A stratum with less than one host in so many gets a tree of its own; the tree of all hosts finds others quickly. */
 const RARE = 8;
+/** Beside neighbours, where most hosts may be closed, one with less than one host in so many gets its own. */
+const RARE_APART = 2;
 /** The sample of a level is drawn from at most so many strata: each one more is another tree to visit. */
 const LEVEL_STRATA = 4;
 
@@ -260,7 +262,12 @@ export class StrataSearch {
     if (this.#named !== null) return this.#named;
     if (list !== null) return list;
     const { all } = this.#index;
-    if (hosts * RARE > all.size) return all;
-    return this.#index.partOf(key, classes);
+    const { opposed } = this.#scorer;
+    if (opposed.length > 0) {
+      const part = hosts * RARE_APART > all.size ? null : { key, classes };
+      const apart = this.#index.neighbours.treeFor(opposed, part);
+      if (apart !== null) return { apart };
+    }
+    return hosts * RARE > all.size ? all : this.#index.partOf(key, classes);
   }
 }

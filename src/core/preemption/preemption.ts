@@ -13,6 +13,7 @@ import { SURPLUS_PRECEDENCE } from '../cell/claim.ts';
 import { preemptionCost, shareShort } from '../cell-state/band-table.ts';
 import { ROW, TAKES } from '../cell-state/capacity-tree.ts';
 import type { CellState } from '../cell-state/cell-state.ts';
+import type { DomainRule } from '../cell-state/neighbour-domains.ts';
 import type { Chance } from '../random/chance.ts';
 import { DistinctCount } from './distinct-count.ts';
 import { meets } from '../host/attributes.ts';
@@ -120,6 +121,7 @@ class HostSearch {
   readonly #selection: Selection;
   readonly #held: DistinctCount;
   readonly #pools: PoolCapacity;
+  readonly #domainRules: readonly DomainRule[];
   readonly #excluded: ExcludedHosts;
   readonly #avoided: ReadonlySet<string>;
   /** Has `hosts` named every possible host? */
@@ -132,6 +134,7 @@ class HostSearch {
     this.#selection = state.selections.for(request);
     this.#held = rules.held ?? new DistinctCount(state, request.group, request.hostsHeld);
     this.#pools = new PoolCapacity(state.pools, this.#selection, state.index, request.ask);
+    this.#domainRules = state.index.domains.rulesFor(request.ask.resources.scalars);
     this.#excluded = rules.excluded;
     this.#avoided = new Set([...request.avoidHosts, ...request.refusingHosts]);
   }
@@ -228,7 +231,7 @@ class HostSearch {
     if (rows[index * ROW + TAKES] !== 1) return false;
     const { stratumOf, hostConstraints } = this.#selection;
     const hostClass = classes.classOf[index] ?? -1;
-    if ((stratumOf[hostClass] ?? -1) < 0 || !this.#pools.takes(hostClass)) return false;
+    if ((stratumOf[hostClass] ?? -1) < 0 || !this.#takes(hostClass)) return false;
     if (!this.#held.allowsAt(index, this.#selection)) return false;
     const { ports } = this.#request.ask;
     // Most requests need nothing of the host's own record.
@@ -238,7 +241,14 @@ class HostSearch {
 
   /** False: `#allows` is false for every host of the class. */
   #allowsClass(hostClass: number): boolean {
-    return this.#pools.takes(hostClass) && this.#held.allowsClass(hostClass, this.#selection);
+    return this.#takes(hostClass) && this.#held.allowsClass(hostClass, this.#selection);
+  }
+
+  /** Do pools and neighbours in its rack, zone and so on take one more there? No preemption changes that. */
+  #takes(hostClass: number): boolean {
+    if (!this.#pools.takes(hostClass)) return false;
+    const { domains, classes } = this.#state.index;
+    return domains.takes(classes, hostClass, this.#domainRules);
   }
 
   #allowsHost(index: number): boolean {

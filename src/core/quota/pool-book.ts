@@ -3,7 +3,7 @@ import type { Shortfall } from '../cell/resources.ts';
 import type { SharedUse } from '../cell/claim.ts';
 import type { VolumeBinding } from '../cell/volume.ts';
 import type { SharedResource } from './shared-resource.ts';
-import { capacityOf, partsOfPool, poolOn } from './shared-resource.ts';
+import { capacityOf, partsOfPool, poolOn, warmthOf } from './shared-resource.ts';
 
 /** What is taken of a pool, and the store revision that wrote it; revision 0: no record. */
 export interface KnownPool {
@@ -36,6 +36,8 @@ export class PoolBook {
   readonly #pools = new Map<string, AsOf<KnownPool>>();
   readonly #resources = new Map<string, AsOf<KnownResource>>();
   readonly #assumed = new Map<string, number>();
+  /** Of each resource, the values whose pools are warm. */
+  readonly #warm = new Map<string, Set<string>>();
 
   /**
    * @param used null: the pool has no record
@@ -46,6 +48,7 @@ export class PoolBook {
     if (revision <= (this.#pools.get(pool)?.asOf ?? 0)) return false;
     const of = volume === undefined ? {} : { volume };
     this.#pools.set(pool, { asOf: revision, known: used === null ? UNUSED : { used, revision, ...of } });
+    if (volume === undefined) this.#noteWarmth(pool);
     return true;
   }
 
@@ -56,6 +59,8 @@ export class PoolBook {
       asOf: revision,
       known: resource === null || resource.rate !== undefined ? UNDEFINED : { resource, revision },
     });
+    for (const pool of new Set([...this.#pools.keys(), ...this.#assumed.keys()]))
+      if (partsOfPool(pool).resource === name) this.#noteWarmth(pool);
     return true;
   }
 
@@ -65,6 +70,7 @@ export class PoolBook {
     for (const [name, pool] of this.#pools) copy.#pools.set(name, pool);
     for (const [name, resource] of this.#resources) copy.#resources.set(name, resource);
     for (const [pool, sum] of this.#assumed) copy.#assumed.set(pool, sum);
+    for (const [name, values] of this.#warm) copy.#warm.set(name, new Set(values));
     return copy;
   }
 
@@ -82,6 +88,7 @@ export class PoolBook {
       const sum = (this.#assumed.get(pool) ?? 0) + sign * (use[pool] ?? 0);
       if (sum === 0) this.#assumed.delete(pool);
       else this.#assumed.set(pool, sum);
+      this.#noteWarmth(pool);
     }
   }
 
@@ -91,6 +98,37 @@ export class PoolBook {
     const known = this.resource(resource).resource;
     if (known === null) return 0;
     return capacityOf(known, value) - this.get(pool).used - (this.#assumed.get(pool) ?? 0);
+  }
+
+  /** The values whose pools of the resource are warm (`warmthOf`), claims in flight counted. */
+  warm(resource: string): ReadonlySet<string> {
+    return this.#warm.get(resource) ?? NONE_WARM;
+  }
+
+  /** How warm the host's pools of what is asked for are, together. */
+  warmthOn(host: Host, asked: SharedUse | undefined): number {
+    let sum = 0;
+    for (const name in asked) {
+      const { resource } = this.resource(name);
+      const pool = resource === null ? null : poolOn(host, resource);
+      if (resource === null || resource.by === null || pool === null) continue;
+      const capacity = capacityOf(resource, partsOfPool(pool).value);
+      sum += warmthOf(capacity - this.free(pool), capacity);
+    }
+    return sum;
+  }
+
+  #noteWarmth(pool: string): void {
+    const { resource: name, value } = partsOfPool(pool);
+    const { resource } = this.resource(name);
+    const capacity = resource === null ? 0 : capacityOf(resource, value);
+    let warm = this.#warm.get(name);
+    if (resource === null || warmthOf(capacity - this.free(pool), capacity) === 0) {
+      warm?.delete(value);
+      return;
+    }
+    if (warm === undefined) this.#warm.set(name, (warm = new Set()));
+    warm.add(value);
   }
 
   /** What an allocation takes of the host's pools. @throws when the host has no pool of a resource */
@@ -135,6 +173,8 @@ export class PoolBook {
     return null;
   }
 }
+
+const NONE_WARM: ReadonlySet<string> = new Set();
 
 /** How a shortfall names a pool or a shared resource. */
 export function sharedDimension(name: string): string {

@@ -55,6 +55,17 @@ export function capacityOf({ capacity, capacities }: SharedResource, value: stri
   return Object.hasOwn(capacities, value) ? (capacities[value] ?? 0) : capacity;
 }
 
+/** From this share of its capacity on, a pool is warm: others are preferred to it. */
+export const WARM_FROM = 0.5;
+/** And again at each further step, so that pools of one step share the work. */
+const WARM_STEP = 1 / 16;
+
+/** How warm a pool is, in units of the load score's range; 0: not at all. A step outweighs whatever the load of hosts says. */
+export function warmthOf(used: number, capacity: number): number {
+  if (used < WARM_FROM * capacity || capacity <= 0) return 0;
+  return 1 + Math.floor((used / capacity - WARM_FROM) / WARM_STEP);
+}
+
 /** The names of the pools that the claims use, each once; most claims use none. */
 export function poolsOf(claims: Iterable<Claim>): readonly string[] {
   let names: Set<string> | null = null;

@@ -90,7 +90,20 @@ function workOf(group: Group, { precedence, restartedAtMs = 0 }: Job): string {
     ...(shutdownDelayMs === undefined ? {} : { shutdownDelayMs }),
   };
   const data = volumes === undefined ? {} : { volumes };
-  return canonicalJson({ tasks, ports, restart, ...deadlines, ...data, precedence, restartedAtMs });
+  const neighbours = {
+    ...(group.class === undefined ? {} : { class: group.class }),
+    ...(group.avoid === undefined ? {} : { avoid: group.avoid }),
+  };
+  return canonicalJson({
+    tasks,
+    ports,
+    restart,
+    ...deadlines,
+    ...data,
+    ...neighbours,
+    precedence,
+    restartedAtMs,
+  });
 }
 
 /** What follows for a vacant slot: its end, or another allocation. */

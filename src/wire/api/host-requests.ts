@@ -21,7 +21,7 @@ import { id, mapOf, plainText } from './api.ts';
 const amount = whole.max(Number.MAX_SAFE_INTEGER);
 const durationMs = whole.max(bounds.DURATION_MS_MAX);
 const port = z.int().min(1).max(65_535);
-const SCALAR_NAME = /^[a-zA-Z0-9][a-zA-Z0-9._/-]{0,62}$/;
+const SCALAR_NAME = /^[a-zA-Z0-9][a-zA-Z0-9._/-]{0,191}$/;
 /** Names of environment variables that every shell takes; the kernel takes any text. */
 export const ENV_NAME = /^[A-Za-z_][A-Za-z0-9_]{0,63}$/;
 
@@ -31,7 +31,7 @@ const resources = z.strictObject({
   cpuMilli: amount,
   memoryMib: amount,
   diskMib: amount,
-  scalars: mapOf(z.string().regex(SCALAR_NAME), amount, bounds.SCALARS_MAX),
+  scalars: mapOf(z.string().regex(SCALAR_NAME), amount, bounds.CLAIM_SCALARS_MAX),
 });
 
 export const epoch = z.strictObject({ incarnation: plainText(bounds.TEXT_BYTES_MAX), counter: amount });

@@ -21,7 +21,7 @@ export function adviceOn(file: LongFile): RuleFault[] {
 }
 
 function adviceOnService(at: readonly string[], group: GroupFile): RuleFault[] {
-  const { ports = {}, reschedule, update, distinct, spread, tasks, volumes } = group;
+  const { ports = {}, reschedule, update, distinct, spread, avoid = [], tasks, volumes } = group;
   const count = rangeOf(group).max;
   const advice: RuleFault[] = [];
   const say = (key: string, text: string) => advice.push({ path: [...at, key], text });
@@ -39,7 +39,8 @@ function adviceOnService(at: readonly string[], group: GroupFile): RuleFault[] {
     );
   if (count > 1 && update?.autoRevert === undefined)
     say('update', 'a version that does not come up stays where it failed: update: { autoRevert: true }');
-  if (count > 1 && distinct === undefined && spread === undefined)
+  const isAlone = avoid.some((one) => one.class === group.class);
+  if (count > 1 && distinct === undefined && spread === undefined && !isAlone)
     say('count', 'all of them may be on one host: distinct: [host], or spread: [{ by: host.zone }]');
   return advice;
 }

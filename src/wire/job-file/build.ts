@@ -1,5 +1,6 @@
 import { DEFAULT_NAMESPACE } from '../../core/cell/ids.ts';
 import { DEFAULT_ON_RETURN } from '../../core/cell/job.ts';
+import type { Avoided } from '../../core/cell/interference.ts';
 import type {
   Check,
   CheckProbe,
@@ -113,6 +114,8 @@ function buildGroup(
       ...(item.targets === undefined ? {} : { targets: item.targets }),
     })),
     distinct: file.distinct ?? [],
+    ...(file.class === undefined ? {} : { class: file.class }),
+    ...buildAvoid(file),
     tasks: mapValues(file.tasks, (task, taskName) =>
       buildTask(taskName, task, Object.keys(file.ports ?? {})),
     ),
@@ -141,6 +144,16 @@ function buildGroup(
     waitMaxMs: file.waitMax ?? null,
     ...buildVolumes(file),
   };
+}
+
+/** Each once, and what is avoided over single hosts without that word. */
+function buildAvoid({ avoid = [] }: GroupFile): Pick<Group, 'avoid'> {
+  const all = avoid.map(({ class: name, ...of }): Avoided => {
+    const over = 'over' in of ? of.over : undefined;
+    return over === undefined || over === 'id' ? { class: name } : { class: name, over };
+  });
+  const each = new Map(all.map((one) => [`${one.class} ${one.over ?? ''}`, one]));
+  return each.size === 0 ? {} : { avoid: [...each.values()] };
 }
 
 /** What is not written stays open: its default may be another one in a later version. */

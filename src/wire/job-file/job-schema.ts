@@ -72,6 +72,21 @@ const attribute = z.string().transform((value, ctx) => {
   return reading.ok ? reading.value : refuse(ctx, reading.text);
 });
 
+const avoided = z.union(
+  [
+    name.transform((text) => ({ class: text })),
+    z.strictObject({
+      class: name.meta({ description: 'A class of interference.', examples: ['batch'] }),
+      over: optional(
+        attribute,
+        'Not on any host with the same value of this attribute, as far as its scheduler knows. Default: not on its host.',
+        'host.rack',
+      ),
+    }),
+  ],
+  { error: 'expected a class, or { class: batch, over: host.rack }' },
+);
+
 const PERCENT_MAX = 100;
 
 const weight = whole(-bounds.WEIGHT_MAX, bounds.WEIGHT_MAX).refine((value) => value !== 0, {
@@ -156,6 +171,17 @@ export const groupFields = {
     z.array(attribute).max(bounds.ATTRIBUTES_MAX),
     'No two allocations share these: host is one per host.',
     ['host'],
+  ),
+  class: optional(
+    name,
+    'What it is to its neighbours: a class of interference, which groups of any job may avoid. Default none.',
+    'latency',
+  ),
+  avoid: optional(
+    z.array(avoided).max(bounds.AVOID_MAX),
+    'Classes that it shares no host with, or no rack, whichever was there first.',
+    ['batch'],
+    [{ class: 'batch', over: 'host.rack' }],
   ),
   restart: optional(restart, 'Restarts on the same host.'),
   reschedule: optional(reschedule, 'New allocations on other hosts; never: none, whatever happens.'),

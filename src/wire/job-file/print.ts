@@ -47,6 +47,13 @@ function groupToFile(group: Group, system: boolean): Record<string, unknown> {
       })),
     ),
     ...unlessEmpty('distinct', group.distinct.map(formatAttribute)),
+    ...(group.class === undefined ? {} : { class: group.class }),
+    ...unlessEmpty(
+      'avoid',
+      (group.avoid ?? []).map(({ class: name, over }) =>
+        over === undefined ? name : { class: name, over: formatAttribute(over) },
+      ),
+    ),
     tasks: mapValues(group.tasks, taskToFile),
     restart: {
       attempts: group.restart.attempts,

@@ -42,6 +42,8 @@ const SYNONYMS: Readonly<Record<string, string>> = {
   nodeselector: 'constraints',
   constraint: 'constraints',
   affinity: 'affinities',
+  antiaffinity: 'avoid',
+  podantiaffinity: 'avoid',
   timeout: 'deadline',
   activedeadlineseconds: 'deadline',
   killtimeout: 'stop',

@@ -101,6 +101,8 @@ const group = z.looseObject({
     z.looseObject({ attribute: z.string(), weight, targets: z.exactOptional(z.record(z.string(), whole)) }),
   ),
   distinct: z.array(z.string()),
+  class: z.exactOptional(z.string()),
+  avoid: z.exactOptional(z.array(z.looseObject({ class: z.string(), over: z.exactOptional(z.string()) }))),
   tasks: z.record(z.string(), task),
   restart: z.looseObject({
     attempts: whole,

@@ -49,6 +49,10 @@ export const SOURCE_BYTES_MAX = 1024;
 export const SOURCE_PATTERN = /^(?:https?:\/\/|file:\/\/\/)[^\s]+$/;
 export const SHA256_PATTERN = /^[0-9a-f]{64}$/;
 export const SCALARS_MAX = 16;
+/** Classes of interference that one group avoids. */
+export const AVOID_MAX = 8;
+/** Of a whole group: each of its tasks, its volumes and its neighbours may ask for some. */
+export const CLAIM_SCALARS_MAX = 64;
 export const SCALAR_AMOUNT_MAX = 1_000_000_000;
 /** Of one cell: each is one more record that a transaction may have to compare. */
 export const SHARED_RESOURCES_MAX = 16;

@@ -22,6 +22,8 @@ const SERVICE = {
     main: {
       count: 1,
       ports: ['http'],
+      class: 'latency',
+      avoid: ['noisy', { class: 'cache', over: 'host.rack' }],
       restart: { attempts: 1, delay: '1s' },
       tasks: { main: { command: ['sleep', '5'], resources: { cpu: '10m', memory: '16Mi' } } },
     },

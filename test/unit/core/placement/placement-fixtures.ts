@@ -115,6 +115,17 @@ export function largeCell(seed: number, hostsCount: number): CellState {
   return makeCell(hosts);
 }
 
+/** Something small of a class, or that avoids one, on nearly every host. */
+export function settle(state: CellState, chance: Chance, hostsCount: number, round: number): void {
+  const kinds = [{ 'class.a': 1 }, { 'class.a': 1 }, { 'avoid.a': 1 }, { 'class.b': 1, 'avoid.b': 1 }];
+  for (let n = 0; n < hostsCount; n++) {
+    const scalars = chance.below(3) === 0 ? kinds[chance.below(kinds.length)] : undefined;
+    if (scalars === undefined) continue;
+    const resources = { ...amounts(10, 10), scalars };
+    state.assume(makeClaim(`s${String(round)}-${String(n)}`, `h${String(n)}`, { resources }));
+  }
+}
+
 /** So many claims of any size on any hosts, each with a part of a device where there is one. */
 export function load(state: CellState, chance: Chance, hostsCount: number, claims: number): void {
   for (let n = 0; n < claims; n++) {

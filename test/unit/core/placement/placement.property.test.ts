@@ -3,6 +3,8 @@ import { describe, expect, it } from 'vitest';
 import type { CellState } from '../../../../src/core/cell-state/cell-state.ts';
 import type { Chance } from '../../../../src/core/random/chance.ts';
 import type { Claim } from '../../../../src/core/cell/claim.ts';
+import type { Interference } from '../../../../src/core/cell/interference.ts';
+import { interferenceScalars } from '../../../../src/core/cell/interference.ts';
 import type { Host } from '../../../../src/core/host/host.ts';
 import type { Affinity, Expression } from '../../../../src/core/cell/job.ts';
 import { fitShortfall } from '../../../../src/core/fit/fit.ts';
@@ -25,6 +27,7 @@ import {
   makeHost,
   makeRequest,
   makeShared,
+  settle,
 } from './placement-fixtures.ts';
 
 const MODELS = ['T4', 'A10'];
@@ -70,11 +73,25 @@ const anyAffinity: fc.Arbitrary<Affinity> = fc.record({
   weight: fc.constantFrom(-100, -30, 40, 100),
 });
 
+const anyInterference: fc.Arbitrary<Interference> = fc.constantFrom(
+  ...[{}, {}, { class: 'a' }, { avoid: [{ class: 'b' }] }, { class: 'b', avoid: [{ class: 'a' }] }],
+  { class: 'a', avoid: [{ class: 'a' }, { class: 'b' }] },
+  { class: 'b', avoid: [{ class: 'a', over: 'zone' }] },
+  {
+    class: 'a',
+    avoid: [
+      { class: 'a', over: 'zone' },
+      { class: 'b', over: 'os' },
+    ],
+  },
+);
+
 const anyRequest: fc.Arbitrary<PlacementRequest> = fc
   .record({
     cpu: fc.constantFrom(0, 500, 1000, 3000),
     memory: fc.constantFrom(0, 512, 2048),
     cache: fc.constantFrom(0, 0, 0, 1),
+    neighbours: anyInterference,
     gpu: fc.constantFrom(
       null,
       null,
@@ -113,11 +130,14 @@ const anyRequest: fc.Arbitrary<PlacementRequest> = fc
     avoid: fc.array(fc.integer({ min: 0, max: 15 }), { maxLength: 3 }),
     refuse: fc.array(fc.integer({ min: 0, max: 15 }), { maxLength: 3 }),
   })
-  .map(({ cpu, memory, cache, gpu, ports, shared, count, held, avoid, refuse, ...preferences }) =>
+  .map(({ cpu, memory, cache, neighbours, gpu, ports, shared, count, held, avoid, refuse, ...preferences }) =>
     makeRequest({
       ...(shared === undefined ? {} : { shared }),
       group: makeGroup(preferences),
-      resources: { ...amounts(cpu, memory), scalars: cache > 0 ? { cache } : {} },
+      resources: {
+        ...amounts(cpu, memory),
+        scalars: { ...(cache > 0 ? { cache } : {}), ...interferenceScalars(neighbours) },
+      },
       gpu,
       ports,
       count,
@@ -135,6 +155,7 @@ type CellEvent =
       readonly cpu: number;
       readonly gpu: number;
       readonly port: number;
+      readonly neighbours: Interference;
     }
   | { readonly kind: 'end'; readonly nth: number }
   | {
@@ -142,6 +163,7 @@ type CellEvent =
       readonly host: number;
       readonly cpu: number;
       readonly port: number;
+      readonly neighbours: Interference;
       readonly state: 'ready' | 'draining';
     }
   | { readonly kind: 'host'; readonly how: 'dead' | 'back' | 'remove'; readonly host: number }
@@ -156,6 +178,7 @@ const anyEvent: fc.Arbitrary<CellEvent> = fc.oneof(
     cpu: fc.constantFrom(500, 1500),
     gpu: fc.constantFrom(0, 300, 700),
     port: fc.constantFrom(0, 100, 101),
+    neighbours: anyInterference,
   }),
   fc.record({
     kind: fc.constant('end' as const),
@@ -166,6 +189,7 @@ const anyEvent: fc.Arbitrary<CellEvent> = fc.oneof(
     host: hostNumber,
     cpu: fc.constantFrom(0, 1000, 2000),
     port: fc.constantFrom(100, 101, 102),
+    neighbours: anyInterference,
     state: fc.constantFrom('ready' as const, 'ready' as const, 'draining' as const),
   }),
   fc.record({
@@ -220,13 +244,15 @@ function play(state: CellState, hosts: readonly Host[], events: readonly CellEve
       const gpus = event.gpu > 0 ? [{ device: 0, milli: event.gpu }] : [];
       const ports: Claim['ports'] = event.port > 0 ? { p: event.port } : {};
       const claim = makeClaim(`${name}${String(n)}`, host, {
-        resources: amounts(event.cpu, 100),
+        resources: { ...amounts(event.cpu, 100), scalars: interferenceScalars(event.neighbours) ?? {} },
         ...{ gpus, ports },
       });
       claims.push(claim);
       state.assume(claim);
     } else if (event.kind === 'ledger') {
-      const claim = makeClaim('x', host, { resources: amounts(event.cpu, 10), ports: { p: event.port } });
+      const scalars = interferenceScalars(event.neighbours) ?? {};
+      const resources = { ...amounts(event.cpu, 10), scalars };
+      const claim = makeClaim('x', host, { resources, ports: { p: event.port } });
       state.setLedger(host, { ...withClaim(EMPTY_LEDGER, claim), state: event.state }, n);
     } else if (event.how === 'remove') state.removeHost(host);
     else if (event.how === 'dead') state.setAlive(host, false);
@@ -365,15 +391,27 @@ describe('place against the walk over all hosts', () => {
       { count: 1, milliEach: 800, models: [] },
       { count: 2, milliEach: 1000, models: ['T4'] },
     ];
+    const neighbours: Readonly<Record<string, number>>[] = [
+      {},
+      interferenceScalars({ avoid: [{ class: 'c', over: 'zone' }] }) ?? {},
+      interferenceScalars({ class: 'c' }) ?? {},
+      { 'avoid.a': 1 },
+      { 'class.a': 1 },
+      { 'class.b': 1, 'avoid.a': 1, 'avoid.b': 1 },
+    ];
     const law = fc.property(fc.nat(), fc.nat(), anyPolicy, (cellSeed, seed, policy) => {
       const chance = chanceOf(seed);
       const state = largeCell(cellSeed, hostsCount);
       for (let round = 0; round < 6; round++) {
         load(state, chance, hostsCount, 600);
+        settle(state, chance, hostsCount, round);
         const request = makeRequest({
           group: groups[chance.below(groups.length)] ?? makeGroup(),
           gpu: gpus[chance.below(gpus.length)] ?? null,
-          resources: amounts(500 * (1 + chance.below(8)), 512 * (1 + chance.below(16))),
+          resources: {
+            ...amounts(500 * (1 + chance.below(8)), 512 * (1 + chance.below(16))),
+            scalars: neighbours[chance.below(neighbours.length)] ?? {},
+          },
           hostsHeld: [state.known(id(chance.below(hostsCount)))],
         });
         const ranks = rankByWalk(state, request, policy);

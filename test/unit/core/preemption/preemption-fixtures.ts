@@ -5,9 +5,15 @@ import type { Host } from '../../../../src/core/host/host.ts';
 import type { Ledger } from '../../../../src/core/fit/ledger.ts';
 import { fitShortfall } from '../../../../src/core/fit/fit.ts';
 import { EMPTY_LEDGER, withClaim, withoutUse } from '../../../../src/core/fit/ledger.ts';
+import { CellState } from '../../../../src/core/cell-state/cell-state.ts';
 import { PoolBook } from '../../../../src/core/quota/pool-book.ts';
 import type { PlacementRequest } from '../../../../src/core/placement/placement-request.ts';
 import { amounts, makeClaim, makeHost, makeRequest } from '../placement/placement-fixtures.ts';
+
+const anyScalars = fc.constantFrom<Readonly<Record<string, number>>>(
+  ...[{}, {}, {}, { cache: 1 }, { cache: 2 }],
+  ...[{ 'class.a': 1 }, { 'avoid.a': 1 }, { cache: 1, 'class.b': 1, 'avoid.a': 1 }],
+);
 
 export const anyClaim = (host: string): fc.Arbitrary<Claim> =>
   fc
@@ -17,13 +23,13 @@ export const anyClaim = (host: string): fc.Arbitrary<Claim> =>
       memory: fc.constantFrom(64, 1024, 4096),
       gpu: fc.constantFrom(0, 0, 300, 700, 1000),
       device: fc.integer({ min: 0, max: 1 }),
-      cache: fc.constantFrom(0, 0, 1),
+      scalars: anyScalars,
       port: fc.constantFrom(0, 0, 20_000, 20_001),
     })
-    .map(({ precedence, cpu, memory, gpu, device, cache, port }) =>
+    .map(({ precedence, cpu, memory, gpu, device, scalars, port }) =>
       makeClaim('', host, {
         precedence,
-        resources: { ...amounts(cpu, memory), scalars: cache > 0 ? { cache } : {} },
+        resources: { ...amounts(cpu, memory), scalars },
         gpus: gpu > 0 ? [{ device, milli: gpu }] : [],
         ports: port > 0 ? { http: port } : {},
       }),
@@ -57,7 +63,7 @@ export const anyRequest: fc.Arbitrary<PlacementRequest> = fc
     precedence: fc.constantFrom(0, 10, 50, 90),
     cpu: fc.constantFrom(100, 1000, 3000, 4000),
     memory: fc.constantFrom(64, 2048, 8192),
-    cache: fc.constantFrom(0, 0, 2),
+    scalars: anyScalars,
     gpu: fc.constantFrom(
       null,
       null,
@@ -66,17 +72,24 @@ export const anyRequest: fc.Arbitrary<PlacementRequest> = fc
     ),
     ports: fc.constantFrom({}, {}, { http: 20_000 }, { http: 0 }),
   })
-  .map(({ precedence, cpu, memory, cache, gpu, ports }) =>
+  .map(({ precedence, cpu, memory, scalars, gpu, ports }) =>
     makeRequest({
       precedence,
-      resources: { ...amounts(cpu, memory), scalars: cache > 0 ? { cache } : {} },
+      resources: { ...amounts(cpu, memory), scalars },
       gpu,
       ports,
     }),
   );
 
 export function fits(host: Host, ledger: Ledger, request: PlacementRequest): boolean {
-  const view = { host, ledger, alive: true, paused: null, pools: new PoolBook() };
+  const view = {
+    host,
+    ledger,
+    alive: true,
+    paused: null,
+    pools: new PoolBook(),
+    domains: new CellState().index.domains,
+  };
   return refusalOf(view, request, new Map()) === null;
 }
 

@@ -23,7 +23,7 @@ import {
 import { HistoryWorld, KEYS, outcomeOf, someHost } from '../../../support/history-world.ts';
 
 describe('checkHistory on histories made by the real commit', () => {
-  it('I1 I2 I3 I4 I7 I8 I12 hold at every revision of random competing plans', async () => {
+  it('S3.17: I1 I2 I3 I4 I7 I8 I12 I74 hold at every revision of random competing plans', async () => {
     let committed = 0;
     let conflicted = 0;
     await fc.assert(

@@ -81,6 +81,10 @@ const group = fc.record(
       { maxLength: 2 },
     ),
     distinct: fc.array(fc.constantFrom('host', 'host.rack'), { maxLength: 2 }),
+    class: name,
+    avoid: fc.array(fc.oneof(name, fc.record({ class: name, over: fc.constantFrom('host', 'host.rack') })), {
+      maxLength: 3,
+    }),
     tasks: fc.dictionary(name, task, { minKeys: 1, maxKeys: 3 }),
     restart: fc.record(
       { attempts: fc.integer({ min: 0, max: 9 }), window: duration, on: fc.constantFrom('always', 'never') },
