@@ -186,7 +186,7 @@ export class FaultWatch {
     const policy = policyOf(this.#deps);
     if (budgetWaitMs(policy, verdicts, clock.nowMs()) === 0)
       return this.#mark(verdict, wanted.remedy, await this.#remedies.apply(wanted.remedy, verdict));
-    const detail = `waits: the cell has had ${String(policy.perHourMax)} remedies within an hour`;
+    const detail = `waits: the budget of the cell is ${String(policy.perHourMax)} within an hour`;
     if (wanted.detail !== detail) await this.#mark(verdict, wanted.remedy, { state: 'wanted', detail });
   }
 

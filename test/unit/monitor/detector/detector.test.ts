@@ -176,7 +176,7 @@ it('S3.40 beyond the budget of the cell a remedy waits and says so, until there 
   expect(await verdictOn('host/h3')).toMatchObject({ remedies: [{ state: 'applied' }] });
   for (const job of JOBS) await crash(job, hosts.slice(4, 5), 1);
   await pass(10);
-  const waits = { state: 'wanted', detail: 'waits: the cell has had 1 remedies within an hour' };
+  const waits = { state: 'wanted', detail: 'waits: the budget of the cell is 1 within an hour' };
   expect(await verdictOn('host/h5')).toMatchObject({ remedies: [waits] });
   expect(await world.eligibilityOf('h5')).toBeNull();
   await world.call('PUT', `${address}/v1/remedies`, { perHourMax: 2, host: ['quarantine'] });
