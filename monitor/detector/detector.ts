@@ -10,7 +10,7 @@
  */
 import type { Finding } from '../../src/core/detector/attribution.ts';
 import { Detector } from '../../src/core/detector/detector.ts';
-import type { Remedy } from '../../src/core/detector/remedies.ts';
+import type { Remedy, RemedyPolicy } from '../../src/core/detector/remedies.ts';
 import { budgetWaitMs, quarantineMsOf, remediesFor } from '../../src/core/detector/remedies.ts';
 import { domainsOf, hostOf, kindOf, revisionOf } from '../../src/core/detector/suspects.ts';
 import type { Suspect } from '../../src/core/detector/suspects.ts';
@@ -174,20 +174,31 @@ export class FaultWatch {
     const wanted = verdict.remedies.find(({ state }) => state === 'wanted');
     const over = wanted === undefined ? this.#whyOver(verdict) : null;
     if (wanted === undefined && over === null) return this.#done(turn);
-    if (!this.#isOurTurn(turn, suspect)) return;
+    // What shares a budget is one monitor's to apply.
+    if (!this.#isOurTurn(turn, wanted === undefined ? suspect : 'remedies')) return;
     if (wanted !== undefined) return this.#apply(wanted, verdict);
     await this.#verdicts.end(suspect, { by: this.#deps.self, why: over ?? '', mutedMs: 0 });
   }
 
   /** Within the budget of the cell; beyond it the remedy stays wanted, and says so. */
   async #apply(wanted: RemedyState, verdict: Verdict): Promise<void> {
-    const { clock, copy } = this.#deps;
-    const verdicts = [...copy.verdicts.rows()].map(([, { value }]) => value);
     const policy = policyOf(this.#deps);
-    if (budgetWaitMs(policy, verdicts, clock.nowMs()) === 0)
+    if (await this.#hasBudget(policy))
       return this.#mark(verdict, wanted.remedy, await this.#remedies.apply(wanted.remedy, verdict));
+    // When there is some again, one monitor is first again.
+    this.#done(`keep ${verdict.suspect}`);
     const detail = `waits: the budget of the cell is ${String(policy.perHourMax)} within an hour`;
     if (wanted.detail !== detail) await this.#mark(verdict, wanted.remedy, { state: 'wanted', detail });
+  }
+
+  /** The store has the last word: this monitor's copy may not hold yet what was applied a moment ago. */
+  async #hasBudget(policy: RemedyPolicy): Promise<boolean> {
+    const { clock, copy } = this.#deps;
+    const known = [...copy.verdicts.rows()].map(([, { value }]) => value);
+    return (
+      budgetWaitMs(policy, known, clock.nowMs()) === 0 &&
+      budgetWaitMs(policy, await this.#verdicts.all(), clock.nowMs()) === 0
+    );
   }
 
   async #mark(

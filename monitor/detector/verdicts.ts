@@ -54,6 +54,13 @@ export class VerdictWriter {
     return made.isChanged;
   }
 
+  /** As the store has them now: a copy may not know yet what was written a moment ago. */
+  async all(): Promise<readonly Verdict[]> {
+    const { store, keys } = this.#ports;
+    const { entries } = await store.list(keys.verdicts);
+    return [...entries.values()].map(({ value }) => verdictCodec.decode(value));
+  }
+
   /** @param remedies how far they have come */
   async mark(suspect: string, remedies: readonly RemedyState[]): Promise<void> {
     await this.#change(suspect, (known) => (known === undefined ? null : { ...known, remedies }));

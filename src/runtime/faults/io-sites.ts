@@ -243,6 +243,7 @@ monitor/audit/audit.ts store.attempt*2 monitor:audit
 monitor/audit/audit.ts store.list monitor:audit
 monitor/detector/closed-hosts.ts store.attempt monitor:closed
 monitor/detector/verdicts.ts store.attempt*2 monitor:verdicts
+monitor/detector/verdicts.ts store.list monitor:verdicts
 monitor/detector/verdicts.ts store.read monitor:verdicts
 monitor/events/scheduler-events.ts http.stream monitor:get.events
 monitor/hosts/eligibility.ts store.attempt*2 monitor:eligibility+ledger
