@@ -41,7 +41,7 @@ async function processesOf(job: string): Promise<Readonly<Record<string, string>
 /** Longer than every session lasts, and until monitors would have given verdicts on hosts that had vanished. */
 const AWAY_LONG = /the store has not answered for ([2-9]\d|\dm)/;
 
-it('S0.36 I57 I18 I26 while the store is away for long all runs on and says so; when it is back nothing is moved, and everything goes on', async () => {
+it('S3.50 I57 I18 I26 while the store is away for long all runs on and says so; when it is back nothing is moved, and everything goes on', async () => {
   const file = join(folder.path, 'web.yaml');
   const web = { name: 'web', type: 'service', count: HOSTS, script: 'sleep 1000', spread: [{ by: 'host' }] };
   const rest = { reschedule: { onHostLost: true }, resources: { cpu: '50m', memory: '16Mi' } };
