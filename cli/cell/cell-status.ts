@@ -31,7 +31,9 @@ function drainLines({ drains = [] }: CellStatus): readonly string[] {
 function render({ hosts, jobs, allocations, store, shared, kept }: CellStatus): string {
   const lines = [
     `${plural(hosts.known, 'host')}, ${String(hosts.alive)} alive; ${plural(jobs, 'job')}, ${plural(allocations, 'allocation')}`,
-    ...(store === null ? ['the store: not measured: it does not answer, or this monitor does not maintain it'] : storeLines(store)),
+    ...(store === null
+      ? ['the store: not measured: it does not answer, or this monitor does not maintain it']
+      : storeLines(store)),
     ...(kept === undefined ? [] : keptLines(kept)),
   ];
   const rows = poolRows(shared);
