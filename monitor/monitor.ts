@@ -295,6 +295,7 @@ export class Monitor {
       runs: new Runs({ store, keys, clock, random }),
       eligibility: new EligibilityWriter({ store, keys, clock }),
       silentHosts: new SilentHosts({ copy, clock, view: follower.view, verdictOf }),
+      storeAwaySinceMs: () => this.#registration?.storeAwaySinceMs ?? null,
       verdictOf,
       relay: new ReportRelay(follower, clock),
       names: new ServiceNames({ copy, view: follower.view, clock }),

@@ -4,7 +4,7 @@ import type { Context } from '../command/context.ts';
 import { EXIT } from '../command/exit.ts';
 import { printAnswer } from '../output/output.ts';
 import { formatTable } from '../output/table.ts';
-import { duration, mebibytes, percent, plural } from '../../src/wire/values/words.ts';
+import { duration, mebibytes, percent, plural, storeAwayText } from '../../src/wire/values/words.ts';
 import { pauseLines } from './pause.ts';
 import { POOL_COLUMNS, poolRows } from './shared.ts';
 
@@ -13,10 +13,15 @@ export async function cellStatus(context: Context): Promise<number> {
   const api = await context.api();
   const [cell, { pauses }] = await Promise.all([api.cell(), api.pauses()]);
   const answer = { ...cell, pauses };
+  const nowMs = context.terminal.nowMs();
   const text = (): string =>
-    [...pauseLines(answer, context.terminal.nowMs()), ...drainLines(cell), render(cell)].join('\n');
+    [...awayLines(cell, nowMs), ...pauseLines(answer, nowMs), ...drainLines(cell), render(cell)].join('\n');
   await printAnswer(context, answer, { text });
   return EXIT.ok;
+}
+
+function awayLines({ storeAwaySinceMs: sinceMs }: CellStatus, nowMs: number): readonly string[] {
+  return sinceMs === undefined ? [] : [storeAwayText(nowMs, sinceMs)];
 }
 
 function drainLines({ drains = [] }: CellStatus): readonly string[] {
@@ -26,7 +31,9 @@ function drainLines({ drains = [] }: CellStatus): readonly string[] {
 function render({ hosts, jobs, allocations, store, shared, kept }: CellStatus): string {
   const lines = [
     `${plural(hosts.known, 'host')}, ${String(hosts.alive)} alive; ${plural(jobs, 'job')}, ${plural(allocations, 'allocation')}`,
-    ...(store === null ? ['the store: not measured by this monitor'] : storeLines(store)),
+    ...(store === null
+      ? ['the store: not measured: it does not answer, or this monitor does not maintain it']
+      : storeLines(store)),
     ...(kept === undefined ? [] : keptLines(kept)),
   ];
   const rows = poolRows(shared);

@@ -10,7 +10,7 @@ import { shownName } from '../names/names.ts';
 import { printAnswer, tableWidth } from '../output/output.ts';
 import type { Column } from '../output/table.ts';
 import { formatTable } from '../output/table.ts';
-import { ago, duration, exitText, plural } from '../../src/wire/values/words.ts';
+import { ago, duration, exitText, plural, storeAwayText } from '../../src/wire/values/words.ts';
 import { withJob } from '../names/find-job.ts';
 import { allocationColumns } from '../output/allocations.ts';
 import { phaseText, wantedText } from './ps.ts';
@@ -67,6 +67,8 @@ function render(context: Context, answer: Shown, written: string): string {
     if (notReady !== null) lines.push(`  ${name} is not ready: ${notReady}`);
     if (ended !== null) lines.push(`  ${name} has ended: ${ended}`);
   }
+  const { storeAwaySinceMs: away } = answer;
+  if (away !== undefined) lines.push(`  ${storeAwayText(nowMs, away)}`);
   for (const { detail } of answer.silentHosts ?? []) lines.push(`  ${detail}`);
   const tables: string[] = [];
   if (answer.allocations.length > 0)

@@ -92,6 +92,7 @@ function statusOf(state: MonitorState, host: string): HostStatus {
 
 async function cellStatus(state: MonitorState, keeper: StoreKeeper | null): Promise<CellStatus> {
   const { copy } = state;
+  const storeAwaySinceMs = state.storeAwaySinceMs();
   return {
     hosts: { known: copy.hosts.size, alive: copy.alive.size },
     allocations: copy.allocations.size,
@@ -101,6 +102,7 @@ async function cellStatus(state: MonitorState, keeper: StoreKeeper | null): Prom
     kept: state.kept(),
     monitors: monitorsOf(copy),
     drains: drainsIn(copy),
+    ...(storeAwaySinceMs === null ? {} : { storeAwaySinceMs }),
   };
 }
 

@@ -38,6 +38,7 @@ import {
   revisionHeader,
 } from './requests.ts';
 import { checkSubmits } from './sight.ts';
+import { storeAwayText } from '../../src/wire/values/words.ts';
 
 /** Proxies may cut a longer poll. */
 const WAIT_MS_MAX = 60_000;
@@ -242,11 +243,12 @@ async function status(state: MonitorState, request: RouteRequest): Promise<Route
   const found = state.statuses.status(jobKey);
   if (found === null) throw noSuchJob(jobKey);
   const headers = { etag: `"${String(found.record.version)}"` };
-  return {
-    status: 200,
-    headers,
-    body: { ...found, silentHosts: state.silentHosts.of(jobKey), incomplete: !state.follower.view.complete },
+  const storeAwaySinceMs = state.storeAwaySinceMs();
+  const body = {
+    ...{ ...found, silentHosts: state.silentHosts.of(jobKey), incomplete: !state.follower.view.complete },
+    ...(storeAwaySinceMs === null ? {} : { storeAwaySinceMs }),
   };
+  return { status: 200, headers, body };
 }
 
 async function why(state: MonitorState, request: RouteRequest): Promise<RouteReply> {
@@ -255,7 +257,9 @@ async function why(state: MonitorState, request: RouteRequest): Promise<RouteRep
   const standing = standingOf(state, jobKey);
   if (record === undefined || standing === null) throw noSuchJob(jobKey);
   const answer = await state.schedulers.why(jobKey, record, standing);
+  const awaySinceMs = state.storeAwaySinceMs();
   const said = [
+    ...(awaySinceMs === null ? [] : [storeAwayText(standing.nowMs, awaySinceMs)]),
     ...[answer.summary, ...waitingMoves(state.copy, jobKey, standing.nowMs)],
     ...[...plannedDrains(state.copy, jobKey), ...faultsOf(state, jobKey)],
   ].join('; ');

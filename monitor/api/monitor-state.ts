@@ -39,6 +39,8 @@ export interface MonitorState extends MonitorContext {
   readonly runs: Runs;
   readonly eligibility: EligibilityWriter;
   readonly silentHosts: SilentHosts;
+  /** Since when the store does not answer this monitor; null: it does. */
+  readonly storeAwaySinceMs: () => number | null;
   /** When the host is declared lost; null: its session is there, or it is lost already. */
   readonly verdictOf: (host: string) => ComingVerdict | null;
   readonly relay: ReportRelay;

@@ -202,6 +202,8 @@ export class FaultWatch {
       if (became.state === 'refused') await this.#budget.giveBack(verdict, remedy);
       return;
     }
+    // When there is some again, one monitor is first again.
+    this.#done(`keep ${verdict.suspect}`);
     const detail = `waits: the budget of the cell is ${String(policy.perHourMax)} within an hour`;
     if (wanted.detail !== detail) await this.#mark(verdict, remedy, { state: 'wanted', detail });
   }

@@ -1,8 +1,9 @@
 import { DEFAULT_REMEDIES, isClosedForFault, quarantineMsOf } from '../../src/core/detector/remedies.ts';
 import type { Remedy, RemedyPolicy } from '../../src/core/detector/remedies.ts';
 import type { Revision, Suspect } from '../../src/core/detector/suspects.ts';
-import { domainsOf, hostOf, revisionOf, suspectText } from '../../src/core/detector/suspects.ts';
+import { domainsOf, hostOf, revisionOf } from '../../src/core/detector/suspects.ts';
 import type { RemedyState, Verdict } from '../../src/core/detector/verdict.ts';
+import { faultText } from '../../src/core/detector/verdict.ts';
 import type { PauseScope } from '../../src/core/quota/pauses.ts';
 import { ProblemError } from '../../src/wire/api/problem.ts';
 import type { MonitorContext } from '../context.ts';
@@ -39,10 +40,11 @@ export class Remedies {
     this.#hosts = new HostCloser(deps);
   }
 
-  async apply(remedy: Remedy, { suspect, evidence, times }: Verdict): Promise<Applied> {
+  async apply(remedy: Remedy, verdict: Verdict): Promise<Applied> {
+    const { suspect, times } = verdict;
     const policy = policyOf(this.#deps);
     const revision = revisionOf(suspect);
-    const why = `${suspectText(suspect)}, ${String(evidence.bad)} bad there and ${String(evidence.controlWell)} of the like well`;
+    const why = faultText(verdict);
     switch (remedy) {
       case 'slow-restarts':
         return this.#pause('restarts', revision, why, { everyMs: policy.restartEveryMs });

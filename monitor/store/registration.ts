@@ -23,6 +23,7 @@ export class Registration {
   readonly #stop = new AbortController();
   readonly #ended: Promise<void>;
   #session: AbortSignal = AbortSignal.abort();
+  #awaySinceMs: number | null = null;
 
   constructor(deps: RegistrationDeps) {
     this.#deps = deps;
@@ -32,6 +33,11 @@ export class Registration {
   /** Aborted when the session under which this monitor is registered is lost, and while there is none. */
   get session(): AbortSignal {
     return this.#session;
+  }
+
+  /** Since when the store does not answer, as far as it shows here: within the TTL of the session; null: it does. */
+  get storeAwaySinceMs(): number | null {
+    return this.#awaySinceMs;
   }
 
   /** Removes the registration, if the store can be reached. */
@@ -50,14 +56,17 @@ export class Registration {
       let failure: unknown = null;
       try {
         session = await store.openSession({ ttlMs: SESSION_TTL_MS });
+        this.#awaySinceMs = null;
         if (await this.#register(session)) {
           backoff.reset();
           outage.over();
           this.#session = session.lost;
           await untilAborted(session.lost, stop);
+          this.#isAway();
         }
       } catch (error) {
         failure = error;
+        this.#isAway();
       }
       this.#session = AbortSignal.abort();
       await session?.close().catch(() => undefined);
@@ -65,6 +74,10 @@ export class Registration {
       if (failure !== null && !stop.aborted) outage.failed(failure, delayMs);
       await sleep(clock, delayMs, stop);
     }
+  }
+
+  #isAway(): void {
+    this.#awaySinceMs ??= Math.round(this.#deps.clock.nowMs());
   }
 
   /** @returns false while an earlier process of this id still counts as alive, or the outcome is not known */

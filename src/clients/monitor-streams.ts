@@ -30,7 +30,7 @@ export interface LogCall {
    */
   readonly silenceMs?: number;
   /**
-   * Called when a connection broke, or a monitor does not know the allocation yet. @returns, after a wait of its own, whether
+   * Called when a connection broke, no monitor can answer now, or one does not know the allocation yet. @returns, after a wait of its own, whether
    * to resume from the last byte at another monitor. Default: as many times in a row as there are monitors.
    */
   readonly resume?: (trouble: LogTrouble) => Promise<boolean>;
@@ -70,6 +70,9 @@ const EVENTS_IDLE_MS = 45_000;
 
 /** Until a stream of events begins. */
 const EVENTS_BEGIN_MS = 15_000;
+
+/** Of monitors that cannot answer now: the store was away, or they are about to end. */
+const FOR_NOW: ReadonlySet<string> = new Set(['behind', 'closing', 'store-unavailable', 'store-timeout']);
 
 const GET = { method: 'GET', repeatable: true } as const;
 
@@ -115,7 +118,7 @@ export async function* readLogs(
       const isLate = error instanceof ProblemError && error.problem.code === 'no-such-allocation';
       // Another monitor named the allocation: this one has just started, or lags behind.
       const isNotKnownYet = isLate && call.follow && call.allocation === undefined && allocation !== null;
-      if (!(error instanceof HttpError) && !isNotKnownYet) throw error;
+      if (!(error instanceof HttpError) && !isForNow(error) && !isNotKnownYet) throw error;
       if (isAborted(signal)) return;
       monitors.moveOnFrom(from);
       if (!(await resume({ error, wasOpen: from !== '', progressed }))) throw error;
@@ -218,6 +221,10 @@ function atMost(failuresMax: number): (trouble: LogTrouble) => Promise<boolean> 
     failures = progressed ? 1 : failures + 1;
     return Promise.resolve(failures <= failuresMax);
   };
+}
+
+function isForNow(error: unknown): error is ProblemError {
+  return error instanceof ProblemError && FOR_NOW.has(error.problem.code);
 }
 
 /** A function, since the compiler takes a property for unchanged after a wait. */

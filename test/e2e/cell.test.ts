@@ -7,6 +7,7 @@ import { nodeClient } from '../../src/adapters/http/node-client.ts';
 import { openCredentials } from '../../src/adapters/pki/credentials.ts';
 import type { DevCellProcess } from '../support/cli.ts';
 import { CLI, runCli, startDevCell, testFolder } from '../support/cli.ts';
+import { until } from '../support/until.ts';
 
 /** One development cell of real processes for the whole file; each test uses jobs of its own. */
 const folder = testFolder();
@@ -88,7 +89,7 @@ describe('jobs', () => {
     );
     const submitted = await moorage('run', '--detach', file);
     expect(submitted.code).toBe(0);
-    const why = await eventually(
+    const why = await until(
       () => moorage('why', 'huge'),
       (result) => /host-3/.test(result.stdout),
     );
@@ -206,10 +207,3 @@ describe('bad input', () => {
     expect(result.code).toBe(4);
   });
 });
-
-async function eventually<T>(ask: () => Promise<T>, isRight: (answer: T) => boolean): Promise<T> {
-  for (;;) {
-    const answer = await ask();
-    if (isRight(answer)) return answer;
-  }
-}

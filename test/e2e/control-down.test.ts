@@ -3,8 +3,9 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { HostListAnswer, JobStatus } from '../../src/wire/api/monitor-api.ts';
 import type { DevCellProcess } from '../support/cli.ts';
-import { pidIn, runCli, startDevCell, testFolder, until } from '../support/cli.ts';
+import { pidIn, runCli, startDevCell, testFolder } from '../support/cli.ts';
 import { runningOn, startEagerMonitor } from '../support/eager-monitor.ts';
+import { until } from '../support/until.ts';
 
 const folder = testFolder();
 const CONTROL = ['monitor-1', 'service-1', 'batch-1', 'arbiter-1'] as const;

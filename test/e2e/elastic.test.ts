@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { AllocationListAnswer } from '../../src/wire/api/monitor-api.ts';
 import type { DevCellProcess } from '../support/cli.ts';
-import { runCli, startDevCell, testFolder, until } from '../support/cli.ts';
+import { runCli, startDevCell, testFolder } from '../support/cli.ts';
+import { until } from '../support/until.ts';
 
 const folder = testFolder();
 let cell: DevCellProcess;

@@ -3,8 +3,9 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { HostListAnswer, JobStatus } from '../../src/wire/api/monitor-api.ts';
 import type { CliProcess, DevCellProcess } from '../support/cli.ts';
-import { ONE_OF_EACH, PROJECT_ROOT, pidIn, runCli, startDevCell, testFolder, until } from '../support/cli.ts';
+import { ONE_OF_EACH, PROJECT_ROOT, pidIn, runCli, startDevCell, testFolder } from '../support/cli.ts';
 import { runningOn, startEagerMonitor } from '../support/eager-monitor.ts';
+import { until } from '../support/until.ts';
 
 const folder = testFolder();
 const HOSTS = 3;

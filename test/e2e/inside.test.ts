@@ -13,6 +13,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { DevCellProcess } from '../support/cli.ts';
 import { ONE_OF_EACH, runCli, startDevCell, testFolder } from '../support/cli.ts';
+import { until } from '../support/until.ts';
 
 const folder = testFolder();
 let cell: DevCellProcess;
@@ -164,10 +165,10 @@ describe('cp', () => {
   });
 });
 
-async function untilLogs(wanted: RegExp): Promise<string> {
-  for (;;) {
-    const { stdout } = await moorage(['logs', 'echo', '--index', '1']);
-    const text = stdout.replaceAll(/^echo[^ ]* /gm, '');
-    if (wanted.test(text)) return text;
-  }
+function untilLogs(wanted: RegExp): Promise<string> {
+  return until(
+    async () => (await moorage(['logs', 'echo', '--index', '1'])).stdout.replaceAll(/^echo[^ ]* /gm, ''),
+    (text) => wanted.test(text),
+    { what: `the log is ${String(wanted)}` },
+  );
 }

@@ -5,6 +5,7 @@ import type { JobStatus } from '../../src/wire/api/monitor-api.ts';
 import type { PausesAnswer } from '../../src/wire/api/pause-api.ts';
 import type { DevCellProcess } from '../support/cli.ts';
 import { ONE_OF_EACH, runCli, startDevCell, testFolder } from '../support/cli.ts';
+import { until } from '../support/until.ts';
 
 const folder = testFolder();
 let cell: DevCellProcess;
@@ -42,11 +43,12 @@ async function killed(role: string): Promise<void> {
   process.kill(Number(pids.at(-1)?.[1]), 'SIGKILL');
   await isUpAgain;
 }
-async function whySays(name: string, text: string): Promise<string> {
-  for (;;) {
-    const { stdout } = await moorage('why', name);
-    if (stdout.includes(text)) return stdout;
-  }
+function whySays(name: string, text: string, scope: readonly string[] = []): Promise<string> {
+  return until(
+    async () => (await moorage('why', name, ...scope)).stdout,
+    (said) => said.includes(text),
+    { what: `why ${name} says ${text}` },
+  );
 }
 
 it('S3.59 S3.20 a pause holds at once, over a killed monitor; why and status say by whom and why; it ends by itself', async () => {
@@ -108,9 +110,7 @@ it('S3.59 S3.20 J5 a namespace stays paused over kill -9 of scheduler and monito
   await isUpThere('up');
   const statusThere = async (name: string): Promise<JobStatus> =>
     JSON.parse((await moorage('status', name, ...scope, '-o', 'json')).stdout) as JobStatus;
-  const whyThere = async (name: string, text: string): Promise<void> => {
-    while (!(await moorage('why', name, ...scope)).stdout.includes(text));
-  };
+  const whyThere = (name: string, text: string): Promise<string> => whySays(name, text, scope);
   const paused = await moorage('pause', 'placement', ...scope, '--for', '1h', '--reason', 'a look');
   expect(paused.stdout).toBe(
     'placement in namespace team-a is paused; to go on: moorage resume placement --namespace team-a\n',
@@ -136,7 +136,10 @@ it('S3.59 S3.20 J5 a namespace stays paused over kill -9 of scheduler and monito
   await moorage('resume', 'placement', ...scope);
   await isUpThere('held');
   await moorage('resume', 'restarts', ...scope);
-  while ((await statusThere('up')).allocations[0]?.report?.tasks['up']?.pid === undefined);
+  await until(
+    () => statusThere('up'),
+    ({ allocations }) => allocations[0]?.report?.tasks['up']?.pid !== undefined,
+  );
   expect(await statusThere('up')).toMatchObject({ allocations: [{ report: { restarts: 1 } }] });
   const jobs = ['delete', 'up', 'held', ...scope, '--wait', '--timeout', '100s'];
   expect((await moorage(...jobs)).code).toBe(0);

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { JobStatus } from '../../src/wire/api/monitor-api.ts';
 import type { DevCellProcess } from '../support/cli.ts';
 import { ONE_OF_EACH, runCli, startDevCell, testFolder } from '../support/cli.ts';
+import { until } from '../support/until.ts';
 
 const folder = testFolder();
 const COUNT = 3;
@@ -28,13 +29,7 @@ async function submit(script: string, more: object = {}): Promise<void> {
   expect((await moorage('run', '-d', file)).stderr).toBe('');
 }
 
-/** Asks again and again; the test's own time limit ends it. */
-async function until(holds: (found: JobStatus) => boolean): Promise<JobStatus> {
-  for (;;) {
-    const found = await status();
-    if (holds(found)) return found;
-  }
-}
+const untilStatus = (holds: (found: JobStatus) => boolean): Promise<JobStatus> => until(status, holds);
 
 const runningOf = ({ allocations }: JobStatus, version: number): number =>
   allocations.filter(
@@ -44,10 +39,10 @@ const runningOf = ({ allocations }: JobStatus, version: number): number =>
 describe('a new version of a service', () => {
   it('S3.24 one that does not stay up replaces one of three, why says so, and a good one goes on from there', async () => {
     await submit('sleep 1000');
-    await until((found) => runningOf(found, 1) === COUNT);
+    await untilStatus((found) => runningOf(found, 1) === COUNT);
     await submit('sleep 1; exit 7', { restart: { attempts: 2, delay: '500ms' } });
     // It was restarted as often as it may be, and its next try waits for its delay.
-    const failed = await until(({ outcomes }) =>
+    const failed = await untilStatus(({ outcomes }) =>
       outcomes.some(({ jobVersion, state }) => jobVersion === 2 && state === 'failed'),
     );
     expect(runningOf(failed, 1)).toBe(COUNT - 1);
@@ -55,7 +50,7 @@ describe('a new version of a service', () => {
     expect(why).toMatch(/web: updating: 2 still to be replaced by version 2; waits: web\[0\]/);
     expect((await moorage('status', 'web')).stdout).toMatch(/update of web: 2 still to be replaced/);
     await submit('sleep 2000');
-    const done = await until((found) => runningOf(found, 3) === COUNT);
+    const done = await untilStatus((found) => runningOf(found, 3) === COUNT);
     expect(
       done.outcomes.filter(({ jobVersion, state }) => jobVersion === 1 && state === 'killed'),
     ).toHaveLength(COUNT);
@@ -65,7 +60,7 @@ describe('a new version of a service', () => {
   it('issue 27: a version that runs and is never ready replaces one of three, and why, status and ps say so', async () => {
     const checks = { word: { file: 'ready', interval: '200ms', failureThreshold: 1 } };
     await submit('sleep 1; touch ready; sleep 3000', { checks, update: { minHealthy: '300ms' } });
-    const ready = await until(
+    const ready = await untilStatus(
       (found) => runningOf(found, 4) === COUNT && found.summary.counts.ready === COUNT,
     );
     expect((await moorage('ps', 'web')).stdout).toMatch(/web\[2\].* yes /);
@@ -73,11 +68,11 @@ describe('a new version of a service', () => {
     const starts = ready.allocations.map(({ report }) => report?.startedAtMs ?? 0).sort((a, b) => a - b);
     expect((starts[1] ?? 0) - (starts[0] ?? 0)).toBeGreaterThan(1_000);
     await submit('sleep 4000', { checks, update: { minHealthy: '300ms' } });
-    await until((found) => runningOf(found, 5) === 1);
-    for (;;) {
-      const why = (await moorage('why', 'web')).stdout;
-      if (/waits: web\[0\] is not ready: check word: there is no file ready/.test(why)) break;
-    }
+    await untilStatus((found) => runningOf(found, 5) === 1);
+    await until(
+      async () => (await moorage('why', 'web')).stdout,
+      (why) => /waits: web\[0\] is not ready: check word: there is no file ready/.test(why),
+    );
     expect((await moorage('status', 'web')).stdout).toContain(
       'web[0] is not ready: check word: there is no file',
     );
@@ -85,7 +80,7 @@ describe('a new version of a service', () => {
     expect(runningOf(await status(), 4)).toBe(COUNT - 1);
     expect((await moorage('events', '--since', '0')).stdout).toMatch(/ready .*passes its health checks/);
     await submit('sleep 2000');
-    await until((found) => runningOf(found, 6) === COUNT);
+    await untilStatus((found) => runningOf(found, 6) === COUNT);
   });
 
   it('issue 27 K2 J1: undone when it fails, canaries and their promotion, scale, restart, history, diff, undo', async () => {
@@ -146,13 +141,13 @@ describe('a new version of a service', () => {
   });
 
   it('a change of labels or constraints that all still meet restarts nothing', async () => {
-    const before = await until((found) => runningOf(found, 6) === COUNT);
+    const before = await untilStatus((found) => runningOf(found, 6) === COUNT);
     await submit('sleep 2000', { labels: { team: 'web' }, constraints: ['host.os == linux'] });
-    const after = await until(({ summary }) => summary.version === 7);
+    const after = await untilStatus(({ summary }) => summary.version === 7);
     const idsOf = ({ allocations }: JobStatus) => allocations.map(({ allocation }) => allocation.id).sort();
     expect(idsOf(after)).toEqual(idsOf(before));
     await submit('sleep 2000', { constraints: ['host.id == host-1'] });
-    const moved = await until(
+    const moved = await untilStatus(
       ({ allocations, summary }) =>
         summary.version === 8 &&
         allocations.length === COUNT &&

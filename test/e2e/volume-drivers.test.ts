@@ -13,9 +13,9 @@ import {
   startCli,
   startDevCell,
   testFolder,
-  until,
 } from '../support/cli.ts';
 import { runningOn, startEagerMonitor } from '../support/eager-monitor.ts';
+import { until } from '../support/until.ts';
 
 const folder = testFolder();
 const SHARE = join(folder.path, 'share');

@@ -4,7 +4,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { HostListAnswer, JobStatus } from '../../src/wire/api/monitor-api.ts';
 import type { VolumeListAnswer } from '../../src/wire/api/volume-api.ts';
 import type { DevCellProcess } from '../support/cli.ts';
-import { ONE_OF_EACH, pidIn, runCli, startDevCell, testFolder, until } from '../support/cli.ts';
+import { ONE_OF_EACH, pidIn, runCli, startDevCell, testFolder } from '../support/cli.ts';
+import { until } from '../support/until.ts';
 
 const folder = testFolder();
 let cell: DevCellProcess;

@@ -1,5 +1,4 @@
-import { spawnSync } from 'node:child_process';
-import { closeSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs';
+import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import type { AgentOptions, RunningAgent } from '../../host-agent/main.ts';
@@ -10,6 +9,7 @@ import { silentLog } from '../../src/adapters/telemetry/silent.ts';
 import { someStart, someStop, someTask } from '../support/host-orders.ts';
 import { describeNeeding, firstMissing, program, root } from '../support/needs.ts';
 import { shimAndClient, stateFolder, untilReport } from '../support/real-host.ts';
+import { fill, mountSmallDisk } from '../support/small-disk.ts';
 
 const { shim, client } = shimAndClient();
 const compiled = shim === null ? 'there is no C compiler' : null;
@@ -30,30 +30,17 @@ function shell(script: string) {
   return someTask({ command: ['sh', '-c', script], stop: { signal: 'SIGTERM', graceMs: 300 } });
 }
 
-/** A file system of a few MiB of its own. */
+/** A state folder on a file system of a few MiB of its own. */
 function smallDisk(mib: number) {
   const folder = stateFolder();
-  const mounted = spawnSync('mount', ['-t', 'tmpfs', '-o', `size=${String(mib)}m`, 'tmpfs', folder.path]);
-  if (mounted.status !== 0) throw new Error(mounted.stderr.toString());
+  const disk = mountSmallDisk(folder.path, mib);
   return {
     path: folder.path,
     [Symbol.dispose]: () => {
-      spawnSync('umount', ['-l', folder.path]);
+      disk[Symbol.dispose]();
       folder[Symbol.dispose]();
     },
   };
-}
-
-/** Takes all that is left, to the last byte. */
-function fill(path: string): void {
-  const file = openSync(path, 'w');
-  for (let size = 1024 * 1024; size >= 1; size = Math.floor(size / 2))
-    try {
-      for (;;) writeSync(file, Buffer.alloc(size, 'x'));
-    } catch {
-      // The next smaller piece may still fit.
-    }
-  closeSync(file);
 }
 
 describeNeeding(firstMissing(compiled, root()), 'a real disk that is full', () => {

@@ -4,7 +4,8 @@ import { afterAll, describe, expect, it } from 'vitest';
 import type { BroughtData, DriverVerb } from '../../host-agent/volumes/volume-driver.ts';
 import { VolumeDriver } from '../../host-agent/volumes/volume-driver.ts';
 import { systemCommands } from '../../src/adapters/processes/commands.ts';
-import { PROJECT_ROOT, testFolder, until } from '../support/cli.ts';
+import { PROJECT_ROOT, testFolder } from '../support/cli.ts';
+import { until } from '../support/until.ts';
 
 const folder = testFolder();
 const MOUNTS = join(folder.path, 'mounts');

@@ -124,14 +124,6 @@ export function pidIn(cell: DevCellProcess, name: string): number {
   return Number(new RegExp(`processes:.*\\b${name} (\\d+)`).exec(cell.output())?.[1]);
 }
 
-/** Asks again and again; the test's own time limit ends it. */
-export async function until<T>(ask: () => Promise<T>, holds: (found: T) => boolean): Promise<T> {
-  for (;;) {
-    const found = await ask();
-    if (holds(found)) return found;
-  }
-}
-
 /** @returns the folder with the credentials, from the authority of the development cell */
 export async function issueFor(cell: DevCellProcess, role: string, id: string): Promise<string> {
   const authority = join(cell.folder, '.moorage', 'cells', cell.file.cell, 'pki');

@@ -57,6 +57,8 @@ export interface RemedyState {
 }
 
 export const NAMED_MAX = 5;
+/** Characters of a failure in a sentence. */
+const FAILURE_MAX = 120;
 
 export function evidenceOf(finding: Finding, changes: readonly string[]): Evidence {
   const { bad, well, control, logOdds, rivals } = finding;
@@ -88,5 +90,18 @@ export function verdictText({ suspect, evidence }: Pick<Verdict, 'suspect' | 'ev
   const where = suspect.startsWith('revision/')
     ? `bad on ${String(hostsTotal)} hosts, well on ${String(well)}; all else there: ${String(controlWell)} well, ${String(controlBad)} bad`
     : `${String(bad)} bad of ${String(jobsTotal)} jobs on ${String(hostsTotal)} hosts, ${String(well)} well; the same elsewhere: ${String(controlWell)} well, ${String(controlBad)} bad`;
-  return `${suspectText(suspect)} is at fault: ${where}`;
+  return `${suspectText(suspect)} is at fault: ${where}${failureText(evidence)}`;
+}
+
+/** For what it is closed or paused. */
+export function faultText({ suspect, evidence }: Pick<Verdict, 'suspect' | 'evidence'>): string {
+  const { bad, controlWell } = evidence;
+  return `${suspectText(suspect)}, ${String(bad)} bad there and ${String(controlWell)} of the like well${failureText(evidence)}`;
+}
+
+/** Who reads only that must know where to look: one failure as an example. */
+function failureText({ reasons: [first, ...others] }: Evidence): string {
+  if (first === undefined) return '';
+  const text = first.length > FAILURE_MAX ? `${first.slice(0, FAILURE_MAX)}…` : first;
+  return `; ${text}${others.length === 0 ? '' : ', and other failures'}`;
 }

@@ -23,6 +23,8 @@ export interface CellStatus {
   readonly jobs: number;
   /** null: this monitor does not maintain the store, or the store does not answer. */
   readonly store: StoreStatus | null;
+  /** Since when the store does not answer this monitor; absent: it does. */
+  readonly storeAwaySinceMs?: number;
   readonly shared: readonly SharedStatus[];
   /** Absent from older monitors. */
   readonly kept?: KeptRecords;

@@ -193,6 +193,8 @@ export interface JobStatus {
   readonly rollout?: RolloutStatus;
   /** Hosts that hold allocations of the job and do not report; absent from older monitors. */
   readonly silentHosts?: readonly SilentHost[];
+  /** Since when the store does not answer this monitor, so that what is desired may be another thing by now; absent: it does. */
+  readonly storeAwaySinceMs?: number;
   /** As in HostListAnswer: allocations may run of which this monitor has not heard; absent from older monitors. */
   readonly incomplete?: boolean;
 }

@@ -23,6 +23,11 @@ export function ago(nowMs: number, thenMs: number | null | undefined): string {
   return thenMs === null || thenMs === undefined ? '' : duration(nowMs - thenMs);
 }
 
+/** What it means that the store is away, for people (I57). */
+export function storeAwayText(nowMs: number, sinceMs: number): string {
+  return `the store has not answered for ${duration(nowMs - sinceMs)}: nothing is placed, moved or stopped until it does; what runs, runs on`;
+}
+
 export function clockTime(ms: number): string {
   return new Date(ms).toISOString().slice(11, 23);
 }

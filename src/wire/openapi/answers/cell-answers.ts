@@ -71,6 +71,7 @@ export const cellStatus: z.ZodType<CellStatus> = z.object({
     }),
   ),
   monitors: maybe(z.array(z.object({ id: text, address: text }))),
+  storeAwaySinceMs: maybe(whole),
   drains: maybe(z.array(z.object({ host: text, state: z.enum(ELIGIBILITY), window: drainWindow }))),
 });
 

@@ -76,6 +76,7 @@ export const jobStatus: z.ZodType<JobStatus> = z.object({
   outcomes: z.array(outcomeCodec.schema),
   incomplete: maybe(z.boolean()),
   rollout: maybe(z.object({ record: rolloutCodec.schema.nullable(), paused: z.boolean(), outdated: whole })),
+  storeAwaySinceMs: maybe(whole),
   silentHosts: maybe(
     z.array(
       z.object({

@@ -85,6 +85,20 @@ test('S3.50 a run is given up after 30 s without the store, with what to do', as
   expect(terminal.nowMs() - startMs).toBe(30_000);
 });
 
+test('S3.50 I57 a monitor whose copy is behind, as after an outage of the store, is asked again for output and end', async () => {
+  const BEHIND = { status: 503, body: { status: 503, code: 'behind', detail: 'not yet up to 61' } };
+  const refused = new Map<string, number>();
+  const { code, terminal } = await outcome({
+    [A]: (call, path) => {
+      const times = (refused.get(path) ?? 0) + 1;
+      refused.set(path, times);
+      const isLate = call.method === 'GET' && times <= 3;
+      return isLate ? BEHIND : monitor(ENDED, 'hello\n', 'oops\n')(call, path);
+    },
+  });
+  expect([code, terminal.stdout, terminal.stderr]).toEqual([7, 'hello\n', 'oops\n']);
+});
+
 test('a store that refuses for good is not asked again', async () => {
   const body = { status: 503, code: 'store-no-space', detail: 'the store is full' };
   const http = new FakeHttp({ [A]: () => ({ status: 503, body }) });

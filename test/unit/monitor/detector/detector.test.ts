@@ -1,8 +1,10 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import type { Verdict } from '../../../../src/core/detector/verdict.ts';
+import type { CellStore } from '../../../../src/ports/cell-store.ts';
 import type { AllocationReport } from '../../../../src/core/host/report.ts';
 import { hostCodec, jobCodec, pauseCodec, rolloutCodec } from '../../../../src/wire/records/records.ts';
 import { closedHostsCodec, verdictCodec } from '../../../../src/wire/verdicts/verdict-records.ts';
+import { withCalls } from '../../../support/changed-store.ts';
 import { settle } from '../../../support/manual-clock.ts';
 import { allocationOf, hostRecord, jobOf, MonitorWorld } from '../../../support/monitor-world.ts';
 import type { ReportingHost } from '../../../support/reporting-host.ts';
@@ -211,6 +213,28 @@ it('S3.40 beyond the budget of the cell a remedy waits and says so, until there 
   await world.call('PUT', `${address}/v1/remedies`, { perHourMax: 2, host: ['quarantine'] });
   await pass(5);
   expect(await verdictOn('host/h5')).toMatchObject({ remedies: [{ state: 'applied' }] });
+});
+
+it('S3.40 two verdicts of one moment do not both take the last remedy, however late a copy of the store is', async () => {
+  const inner = world.newStore();
+  let lateMs = 0;
+  const follow: CellStore['follow'] = (prefix, follower) =>
+    inner.follow(prefix, {
+      onSnapshot: (snapshot) => follower.onSnapshot(snapshot),
+      onChanges: (changes, revision) => {
+        if (lateMs === 0) follower.onChanges(changes, revision);
+        else world.clock.after(lateMs, () => follower.onChanges(changes, revision));
+      },
+    });
+  const { address } = await world.monitor('m1', { store: withCalls(inner, { follow }) });
+  await world.call('PUT', `${address}/v1/remedies`, { perHourMax: 1, host: ['quarantine'] });
+  await runAll();
+  lateMs = 2_500;
+  const bad = [...hosts.slice(2, 3), ...hosts.slice(4, 5)];
+  for (const job of JOBS) await crash(job, bad, 1);
+  await pass(20);
+  const verdicts = [await verdictOn('host/h3'), await verdictOn('host/h5')];
+  expect(verdicts.map((one) => one?.remedies[0]?.state).sort()).toEqual(['applied', 'wanted']);
 });
 
 it('S3.60 the policy is said in part, the rest is by default, and what is no remedy for a suspect is refused', async () => {
