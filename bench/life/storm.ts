@@ -118,6 +118,16 @@ async function until(what: string, holds: () => boolean | Promise<boolean>): Pro
   return (performance.now() - startMs) / 1_000;
 }
 
+/** A call that did not come about is made again: to submit or ask the same twice counts once, and the time goes on. */
+async function again<T>(call: () => Promise<T>): Promise<T> {
+  for (;;)
+    try {
+      return await call();
+    } catch (error) {
+      if (unlessLate(error) || performance.now() > deadlineMs) throw error;
+    }
+}
+
 /** One small job after the other until it is told to end. @returns how long each took, in ms */
 function submitJobs(
   client: MonitorClient,
@@ -129,13 +139,14 @@ function submitJobs(
     for (let n = 1; !isOver; n++) {
       const job = `${name}-${String(n)}`;
       const startMs = performance.now();
-      await client.submit({
+      const file = {
         ...{ name: job, namespace: OTHER, type: 'batch', command: ['hollow'] },
         ...{ env: { HOLLOW_RUN_MS: '1' }, resources: { cpu: '10m', memory: '8Mi' } },
         // What was placed on the rack before anybody missed it goes elsewhere.
         reschedule: { onHostLost: true },
-      });
-      while ((await client.exit({ namespace: OTHER, job }, 5_000)) === null)
+      };
+      await again(() => client.submit(file));
+      while ((await again(() => client.exit({ namespace: OTHER, job }, 5_000))) === null)
         if (performance.now() > deadlineMs) throw new Error(`${job} did not end in time`);
       tookMs.push(performance.now() - startMs);
     }

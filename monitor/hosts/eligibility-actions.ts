@@ -14,6 +14,11 @@ export class EligibilityActions {
     this.#deps = deps;
   }
 
+  /** How many hosts are being changed. */
+  get underWay(): number {
+    return this.#changing.size;
+  }
+
   /** @param change without `by`: in the name of this monitor */
   set(
     host: string,

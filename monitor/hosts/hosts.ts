@@ -27,6 +27,8 @@ import type { EligibilityWriter } from './eligibility.ts';
  */
 export const LOST_AFTER_MS = 18_000;
 const CHECK_MS = 1_000;
+/** Written at once; the others are at the next check. Thousands would leave nobody else a turn, here and at the store. */
+const VERDICTS_MAX = 256;
 /** By rendezvous hashing: which monitor paces the verdicts on a crowd. */
 const CROWD_KEY = 'mass-loss';
 const isLost = ({ state }: Eligibility): boolean => state === 'lost';
@@ -87,6 +89,7 @@ export class HostWatch {
     this.#findCrowd();
     const nowMs = this.#deps.clock.monotonicMs();
     for (const [host, sinceMs] of this.#missing) {
+      if (this.#eligibility.underWay >= VERDICTS_MAX) break;
       const isOne = !this.#crowd.has(host);
       const dueMs = isOne ? sinceMs + this.#deps.lostAfterMs : this.#crowd.dueMs(sinceMs);
       if (nowMs < dueMs + this.#lagMs(host) || !this.#isSilent(host) || this.#isLost(host)) continue;

@@ -22,12 +22,15 @@ export function suspectHosts(missing: ReadonlyMap<string, number>, total: number
   const ordered = [...missing].sort((a, b) => a[1] - b[1]);
   const suspects = new Set<string>();
   let from = 0;
+  /** All before this one that are suspects are among them. */
+  let next = 0;
   for (let to = 0; to < ordered.length; to++) {
     const end = ordered[to]?.[1] ?? 0;
     while (end - (ordered[from]?.[1] ?? 0) > MASS_LOSS_WINDOW_MS) from += 1;
     const together = to - from + 1;
     if (together < MASS_LOSS_MIN || together <= total * MASS_LOSS_FRACTION) continue;
-    for (const [host] of ordered.slice(from, to + 1)) suspects.add(host);
+    for (const [host] of ordered.slice(Math.max(from, next), to + 1)) suspects.add(host);
+    next = to + 1;
   }
   return suspects;
 }
@@ -50,6 +53,8 @@ export class MassLoss {
   readonly #waitMs: number;
   /** Since when each member is missing. */
   readonly #members = new Map<string, number>();
+  /** The same in order, for a look at many members; null: they have changed. */
+  #sinceMs: readonly number[] | null = null;
   /** When each verdict of the last intervals was asked for or seen. */
   readonly #verdicts = new Map<string, number>();
   #returnedMs = Number.NEGATIVE_INFINITY;
@@ -77,6 +82,7 @@ export class MassLoss {
     nowMs: number,
     fateOf: (host: string) => Fate,
   ): void {
+    this.#sinceMs = null;
     for (const host of [...this.#members.keys()]) {
       if (missing.has(host)) continue;
       this.#members.delete(host);
@@ -99,9 +105,20 @@ export class MassLoss {
   /** When the host's turn comes, if nobody returns. */
   forecastMs(host: string, total: number, nowMs: number): number {
     const sinceMs = this.#members.get(host) ?? nowMs;
-    const ahead = [...this.#members.values()].filter((otherMs) => otherMs < sinceMs).length;
-    const turns = Math.floor(ahead / verdictsPerInterval(total));
+    const turns = Math.floor(this.#goneBefore(sinceMs) / verdictsPerInterval(total));
     return Math.max(nowMs, this.dueMs(sinceMs)) + turns * MASS_LOSS_INTERVAL_MS;
+  }
+
+  /** How many members are missing since before. */
+  #goneBefore(sinceMs: number): number {
+    this.#sinceMs ??= [...this.#members.values()].sort((a, b) => a - b);
+    let [low, high] = [0, this.#sinceMs.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if ((this.#sinceMs[middle] ?? 0) < sinceMs) low = middle + 1;
+      else high = middle;
+    }
+    return low;
   }
 
   /**
