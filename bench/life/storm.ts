@@ -6,6 +6,8 @@ import { makeKeyFiles } from '../../src/adapters/tickets/key-files.ts';
 import { MonitorClient } from '../../src/clients/monitor-client.ts';
 import type { Allocation } from '../../src/core/cell/allocation.ts';
 import { HttpError } from '../../src/ports/http.ts';
+import { ProblemError } from '../../src/wire/api/problem.ts';
+import { isPassing } from '../../src/clients/clients.ts';
 import { cellKeys } from '../../src/core/cell/keys.ts';
 import { allocationCodec } from '../../src/wire/records/records.ts';
 import { BenchCell } from '../cell/cell.ts';
@@ -103,9 +105,10 @@ class Placed {
   }
 }
 
-/** A question that the monitor does not take in time is put again. */
+/** A question that the monitor does not take in time, or cannot answer now, is put again. */
 const unlessLate = (error: unknown): false => {
   if (error instanceof HttpError) return false;
+  if (error instanceof ProblemError && isPassing(error.problem.status)) return false;
   throw error;
 };
 
