@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { lstatSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { Task } from '../../src/core/cell/job.ts';
 import type { IdRange } from '../../src/core/host/shim.ts';
 import type { AllocationReport } from '../../src/core/host/report.ts';
@@ -195,15 +195,18 @@ describeNeeding(
           [first, a],
           [second, b],
         ] as const) {
-          const map = readFileSync(`/proc/${String(familyOf(task.pid).at(-1))}/uid_map`, 'utf8');
-          expect(map.trim().split(/\s+/).map(Number)).toEqual([0, low, count]);
-          for (const pid of familyOf(task.pid))
-            for (const name of ['Uid', 'Gid'])
-              for (const id of statusOf(pid, name).split('\t').map(Number)) {
-                expect(id).toBeGreaterThanOrEqual(low);
-                expect(id).toBeLessThan(low + count);
-              }
-          expect(statusOf(familyOf(task.pid).at(-1) ?? 0, 'Uid')).toContain(String(low + SERVICE));
+          // Its loop begins a process ten times a second, which may end while it is looked at.
+          await vi.waitFor(() => {
+            const map = readFileSync(`/proc/${String(familyOf(task.pid).at(-1))}/uid_map`, 'utf8');
+            expect(map.trim().split(/\s+/).map(Number)).toEqual([0, low, count]);
+            for (const pid of familyOf(task.pid))
+              for (const name of ['Uid', 'Gid'])
+                for (const id of statusOf(pid, name).split('\t').map(Number)) {
+                  expect(id).toBeGreaterThanOrEqual(low);
+                  expect(id).toBeLessThan(low + count);
+                }
+            expect(statusOf(familyOf(task.pid).at(-1) ?? 0, 'Uid')).toContain(String(low + SERVICE));
+          }, 10_000);
         }
         expect(escaped(second, first)).toBe('tried\n');
         const left = join(state, 'allocations', second.id, 'work', 'left');
