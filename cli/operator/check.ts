@@ -90,7 +90,7 @@ async function askHosts(
   return { listings, silentHosts };
 }
 
-const INVARIANTS = 'I1 I2 I3 I4 I6 I7 I8 I12 I13';
+const INVARIANTS = 'I1 I2 I3 I4 I6 I7 I8 I12 I13 I74';
 
 export function renderCheck({ report, store, silentHosts }: CheckedCell): string {
   const from = report.wholeHistory
