@@ -16,7 +16,7 @@ import type { MonitorContext } from '../context.ts';
 import type { JobStatuses } from '../jobs/jobs.ts';
 import type { StoreKeeper } from '../store/store.ts';
 import type { Condition } from './held-conditions.ts';
-import { HeldConditions } from './held-conditions.ts';
+import { HeldConditions, nameOf } from './held-conditions.ts';
 import type { HostClocks } from './host-clocks.ts';
 import { conditionsOfJob } from './job-conditions.ts';
 
@@ -66,9 +66,12 @@ export class AlarmWatch {
     const now = { wallMs: clock.nowMs(), monotonicMs: clock.monotonicMs() };
     const { begun, over } = this.#conditions.update(this.#found(now.wallMs), now);
     await this.#explain();
-    for (const { kind, subject } of begun) this.#tell('alarm', this.#standing(kind, subject));
+    const standing = this.#conditions.standing();
+    const began = new Set(begun.map(nameOf));
+    // As they stand now: with their reasons.
+    for (const alarm of standing) if (began.has(nameOf(alarm))) this.#tell('alarm', alarm);
     for (const alarm of over) this.#tell('alarm-over', alarm);
-    this.#count();
+    this.#count(standing);
   }
 
   *#found(nowMs: number): IterableIterator<Condition> {
@@ -101,12 +104,7 @@ export class AlarmWatch {
     );
   }
 
-  #standing(kind: Alarm['kind'], subject: string): Alarm | undefined {
-    return this.#conditions.standing().find((alarm) => alarm.kind === kind && alarm.subject === subject);
-  }
-
-  #tell(what: 'alarm' | 'alarm-over', alarm: Alarm | undefined): void {
-    if (alarm === undefined) return;
+  #tell(what: 'alarm' | 'alarm-over', alarm: Alarm): void {
     const { self, clock, log, onEvent } = this.#deps;
     const { kind, subject, detail } = alarm;
     this.#events += 1;
@@ -122,8 +120,7 @@ export class AlarmWatch {
     if (what === 'alarm') log.warn({ alarm: kind, subject }, detail);
   }
 
-  #count(): void {
-    const standing = this.#conditions.standing();
+  #count(standing: readonly Alarm[]): void {
     for (const kind of ALARM_KINDS)
       this.#deps.metrics.gauge(
         'moorage_monitor_alarms',

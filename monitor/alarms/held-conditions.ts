@@ -34,7 +34,7 @@ export class HeldConditions {
     const begun: Alarm[] = [];
     const seen = new Set<string>();
     for (const { kind, subject, detail, afterMs } of conditions) {
-      const key = keyOf({ kind, subject });
+      const key = nameOf({ kind, subject });
       seen.add(key);
       const held = this.#held.get(key) ?? { kind, subject, detail, since: now, stands: false };
       this.#held.set(key, held);
@@ -55,7 +55,7 @@ export class HeldConditions {
 
   /** The alarm has another reason now. */
   explain(alarm: Alarm, detail: string): void {
-    const held = this.#held.get(keyOf(alarm));
+    const held = this.#held.get(nameOf(alarm));
     if (held !== undefined) held.detail = detail;
   }
 
@@ -66,7 +66,8 @@ export class HeldConditions {
   }
 }
 
-function keyOf({ kind, subject }: Pick<Alarm, 'kind' | 'subject'>): string {
+/** No two alarms have the same. */
+export function nameOf({ kind, subject }: Pick<Alarm, 'kind' | 'subject'>): string {
   return `${kind} ${subject}`;
 }
 

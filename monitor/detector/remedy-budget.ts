@@ -1,6 +1,5 @@
-import type { RemedyPolicy } from '../../src/core/detector/remedies.ts';
 import { takeRemedy } from '../../src/core/detector/remedies.ts';
-import type { Remedy } from '../../src/core/detector/remedies.ts';
+import type { Remedy, RemedyPolicy } from '../../src/core/detector/remedies.ts';
 import type { Verdict } from '../../src/core/detector/verdict.ts';
 import type { Entry } from '../../src/ports/cell-store.ts';
 import { remedyBudgetCodec } from '../../src/wire/verdicts/verdict-records.ts';
