@@ -104,7 +104,7 @@ export class HostAgent {
     this.#release = release;
     this.network = opened.network;
     const host = (): Host => this.#host;
-    const feed = new ReportFeed(opened.host.id, opened.host.incarnation);
+    const feed = new ReportFeed(opened.host.id, opened.host.incarnation, ports.clock);
     const { addresses, leaseRestMs: restMs } = settings;
     const users = ports.tools.isolation.user ? opened.users : null;
     const ids = ports.tools.isolation.ids ? opened.ids : null;

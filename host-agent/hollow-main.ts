@@ -1,5 +1,6 @@
 import { EtcdCellStore } from '../src/adapters/etcd/etcd.ts';
 import type { Reach } from '../src/adapters/http/http.ts';
+import { withBatches } from '../src/adapters/http/batch-route.ts';
 import { fastifyServer } from '../src/adapters/http/http.ts';
 import { MemoryDisk } from '../src/adapters/memory/disk.ts';
 import { HollowProcesses } from '../src/adapters/memory/processes.ts';
@@ -116,7 +117,7 @@ export async function runHollow(options: HollowOptions): Promise<RunningAgent> {
     metrics,
   });
   const server = fastifyServer({ log, connectionsMax: CONNECTIONS_MAX, ...options.reach });
-  const listener = await server.listen(routes, {
+  const listener = await server.listen(withBatches(routes, 'stop', log), {
     ...options.listen,
     bodyBytesMax: BODY_BYTES_MAX,
     channels: hostChannels({ ...found, ...delegations }),

@@ -4,6 +4,7 @@ import { dnsServer } from '../src/adapters/dns/dns.ts';
 import { makeFolder } from '../src/adapters/disk/make-folder.ts';
 import { openFileThread } from '../src/adapters/file-thread/file-thread.ts';
 import type { Reach } from '../src/adapters/http/http.ts';
+import { withBatches } from '../src/adapters/http/batch-route.ts';
 import { fastifyServer } from '../src/adapters/http/http.ts';
 import { nodeClient } from '../src/adapters/http/node-client.ts';
 import type { ShimProgram } from '../src/adapters/processes/processes.ts';
@@ -266,7 +267,7 @@ export async function runAgent(options: AgentOptions): Promise<RunningAgent> {
       ...delegations,
       metrics,
     });
-    const listener = await server.listen(routes, {
+    const listener = await server.listen(withBatches(routes, 'stop', log), {
       ...options.listen,
       bodyBytesMax: BODY_BYTES_MAX,
       channels: hostChannels({ prefix: '', find: () => served, ...delegations }),

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import type { AllocationReport } from '../../src/core/host/report.ts';
 import { NO_SCALARS } from '../../src/core/cell/resources.ts';
 import { seededRandom } from '../../src/core/random/random.ts';
-import { ndjsonLine } from '../../src/runtime/stream/ndjson.ts';
+import { ndjsonLine } from '../../src/core/json/ndjson.ts';
 import type { ReportFrame } from '../../src/wire/api/report-frames.ts';
 import type { LargeCell } from '../testbed/large-cell.ts';
 import { largeHost } from '../testbed/large-cell.ts';

@@ -1,6 +1,6 @@
 import { readName } from '../../src/core/names/names.ts';
 import { HttpError } from '../../src/ports/http.ts';
-import { NdjsonError } from '../../src/runtime/stream/ndjson.ts';
+import { NdjsonError } from '../../src/core/json/ndjson.ts';
 import type { NameChange } from '../../src/wire/api/names-api.ts';
 import type { Context } from '../command/context.ts';
 import { usageError } from '../command/exit.ts';

@@ -1,10 +1,17 @@
 import type { AllocationReport, HostReport } from '../../src/core/host/report.ts';
+import { OBSERVED_RANK } from '../../src/core/host/states.ts';
+import type { Clock } from '../../src/ports/clock.ts';
 import { Broadcast } from '../../src/runtime/stream/stream.ts';
 
 /** Messages that wait for one slow reader; then it is cut, comes again, and resumes. */
 const QUEUE_MAX = 4_096;
 /** Removals that a reader can resume over; one that missed more gets all anew. */
 const GONE_MAX = 1_024;
+/**
+ * A report on the way to running waits for so long, since the next one replaces it: most tasks run by then, and whoever ordered the
+ * start has had the first one in its answer.
+ */
+const HELD_MS = 100;
 
 interface Latest {
   readonly report: AllocationReport;
@@ -17,6 +24,7 @@ interface Latest {
  */
 export class ReportFeed {
   readonly #host: string;
+  readonly #clock: Pick<Clock, 'after'>;
   #incarnation: number;
   #seq = 0;
   readonly #latest = new Map<string, Latest>();
@@ -24,10 +32,14 @@ export class ReportFeed {
   /** Removals up to this number are no longer listed in `gone`. */
   #goneFloor = 0;
   readonly #broadcast = new Broadcast<string>(QUEUE_MAX);
+  /** Of the newest reports, those that readers have not been sent, in the order of their numbers. */
+  readonly #held = new Set<string>();
+  #cancelHeld: (() => void) | null = null;
 
-  constructor(host: string, incarnation: number) {
+  constructor(host: string, incarnation: number, clock: Pick<Clock, 'after'>) {
     this.#host = host;
     this.#incarnation = incarnation;
+    this.#clock = clock;
   }
 
   get incarnation(): number {
@@ -49,11 +61,16 @@ export class ReportFeed {
   changed(report: AllocationReport): void {
     this.#seq += 1;
     this.#latest.set(report.id, { report, seq: this.#seq });
-    this.#send({ ...this.#head(this.#seq), kind: 'change', allocation: report });
+    this.#held.delete(report.id);
+    this.#held.add(report.id);
+    if (OBSERVED_RANK[report.state] >= OBSERVED_RANK.running) this.#sendHeld();
+    else this.#cancelHeld ??= this.#clock.after(HELD_MS, () => this.#sendHeld());
   }
 
   gone(id: string): void {
     if (!this.#latest.delete(id)) return;
+    this.#held.delete(id);
+    this.#sendHeld();
     this.#seq += 1;
     this.#gone.push({ id, seq: this.#seq });
     if (this.#gone.length > GONE_MAX) this.#goneFloor = this.#gone.shift()?.seq ?? this.#goneFloor;
@@ -62,12 +79,14 @@ export class ReportFeed {
 
   /** @param atMs the host's clock */
   beat(atMs: number): void {
+    this.#sendHeld();
     if (this.readers > 0) this.#send({ ...this.#head(this.#seq), kind: 'beat', atMs });
   }
 
   /** Begins anew under a larger incarnation: every reader must come again. */
   raiseIncarnation(incarnation: number): void {
     if (incarnation <= this.#incarnation) throw new Error('an incarnation only grows');
+    this.#sendHeld();
     this.#incarnation = incarnation;
     this.#broadcast.close();
   }
@@ -77,10 +96,12 @@ export class ReportFeed {
     from: { readonly incarnation: number; readonly seq: number } | null,
     signal: AbortSignal,
   ): AsyncIterable<string> {
+    this.#sendHeld();
     return this.#broadcast.subscribe(signal, this.#missing(from).map(lineOf));
   }
 
   close(): void {
+    this.#sendHeld();
     this.#broadcast.close();
   }
 
@@ -101,6 +122,18 @@ export class ReportFeed {
 
   #head(seq: number): { host: string; incarnation: number; seq: number } {
     return { host: this.#host, incarnation: this.#incarnation, seq };
+  }
+
+  /** In the order of their numbers, before anything that has a later one. */
+  #sendHeld(): void {
+    this.#cancelHeld?.();
+    this.#cancelHeld = null;
+    for (const id of this.#held) {
+      const latest = this.#latest.get(id);
+      if (latest === undefined) continue;
+      this.#send({ ...this.#head(latest.seq), kind: 'change', allocation: latest.report });
+    }
+    this.#held.clear();
   }
 
   #send(report: HostReport): void {

@@ -58,6 +58,11 @@ export function hostRoutes(options: HostRoutesOptions): readonly Route[] {
     right,
     handle: async (request) => handle(servedBy(options, request), request),
   });
+  /** Orders, of which several may come in one request. */
+  const order = (method: Route['method'], path: string, right: Right, handle: Handler): Route => ({
+    ...route(method, path, right, handle),
+    batched: true,
+  });
   const relayed = (act: DelegatedAct, handle: Handler): Handler => {
     return async (served, request) => {
       checkRelay(served, request, act, options.delegations);
@@ -65,9 +70,9 @@ export function hostRoutes(options: HostRoutesOptions): readonly Route[] {
     };
   };
   return [
-    route('PUT', '/v1/allocations/:id', 'start', start),
-    route('POST', '/v1/allocations/:id/stop', 'stop', ending(options, stop)),
-    route('DELETE', '/v1/allocations/:id', 'stop', ending(options, remove)),
+    order('PUT', '/v1/allocations/:id', 'start', start),
+    order('POST', '/v1/allocations/:id/stop', 'stop', ending(options, stop)),
+    order('DELETE', '/v1/allocations/:id', 'stop', ending(options, remove)),
     route('GET', '/v1/allocations', 'reports', async ({ agent }) => ok(agent.listing())),
     route('GET', '/v1/allocations/:id', 'reports', async ({ agent }, request) =>
       ok(agent.report(idOf(request))),

@@ -5,7 +5,7 @@ import type { HttpClient } from '../../src/ports/http.ts';
 import { HttpError } from '../../src/ports/http.ts';
 import type { Random } from '../../src/ports/random.ts';
 import type { Log } from '../../src/ports/telemetry.ts';
-import { NdjsonError } from '../../src/runtime/stream/ndjson.ts';
+import { NdjsonError } from '../../src/core/json/ndjson.ts';
 import { Backoff, RECONNECT } from '../../src/runtime/wait/backoff.ts';
 import { sleep } from '../../src/runtime/wait/wait.ts';
 import { Waker } from '../../src/runtime/wait/waker.ts';

@@ -8,6 +8,7 @@
  * Each monitor finds alarms by itself, from its own copy of the cell: they are no records, and begin anew with it.
  */
 import { PeriodicTask } from '../../src/runtime/wait/periodic-task.ts';
+import { sleep } from '../../src/runtime/wait/wait.ts';
 import type { Alarm, AlarmsAnswer } from '../../src/wire/api/cell-api.ts';
 import { ALARM_KINDS } from '../../src/wire/api/cell-api.ts';
 import type { CellEvent } from '../../src/wire/api/monitor-api.ts';
@@ -23,6 +24,8 @@ import { conditionsOfJob } from './job-conditions.ts';
 /** How long a job may wait, stop or loop before it is an alarm. */
 export const ALARM_AFTER_MS = 10 * 60_000;
 const CHECK_MS = 10_000;
+/** Jobs that are looked at in one turn of the event loop: some of them have to be summed up for it. */
+const SLICE_JOBS = 64;
 /** Share of the quota from which on the store is an alarm. */
 const STORE_FRACTION = 0.7;
 /** Alarms whose reason is asked for in one check: those of which it was asked longest ago. */
@@ -64,7 +67,7 @@ export class AlarmWatch {
   async check(): Promise<void> {
     const { clock } = this.#deps;
     const now = { wallMs: clock.nowMs(), monotonicMs: clock.monotonicMs() };
-    const { begun, over } = this.#conditions.update(this.#found(now.wallMs), now);
+    const { begun, over } = this.#conditions.update(await this.#found(now.wallMs), now);
     await this.#explain();
     const standing = this.#conditions.standing();
     const began = new Set(begun.map(nameOf));
@@ -74,15 +77,18 @@ export class AlarmWatch {
     this.#count(standing);
   }
 
-  *#found(nowMs: number): IterableIterator<Condition> {
-    const { copy, statuses, clocks, afterMs } = this.#deps;
+  async #found(nowMs: number): Promise<readonly Condition[]> {
+    const { clock, copy, statuses, clocks, afterMs } = this.#deps;
+    const found: Condition[] = [];
+    let looked = 0;
     for (const jobKey of copy.jobs.names()) {
+      looked += 1;
+      if (looked % SLICE_JOBS === 0) await sleep(clock, 0);
       const summary = statuses.summary(jobKey);
-      if (summary !== null) yield* conditionsOfJob(summary, nowMs, afterMs);
+      if (summary !== null) found.push(...conditionsOfJob(summary, nowMs, afterMs));
     }
-    yield* clocks.conditions();
     const store = storeCondition(this.#deps.keeper());
-    if (store !== null) yield store;
+    return [...found, ...clocks.conditions(), ...(store === null ? [] : [store])];
   }
 
   /** Asks for the reasons of some alarms about jobs; the next check goes on with others. */

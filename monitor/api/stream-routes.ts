@@ -1,7 +1,7 @@
 import { nameOfCaller } from '../../src/core/access/access.ts';
 import type { Route, RouteReply, RouteRequest } from '../../src/ports/http.ts';
 import { jobKeyOf } from '../../src/core/cell/ids.ts';
-import { ndjsonLine } from '../../src/runtime/stream/ndjson.ts';
+import { ndjsonLine } from '../../src/core/json/ndjson.ts';
 import { LOG_OFFSET_HEADER, LOG_STREAMS } from '../../src/wire/api/host-api.ts';
 import type { CellEvent } from '../../src/wire/api/monitor-api.ts';
 import { JOBS_ASKED_MAX } from '../../src/wire/api/report-frames.ts';

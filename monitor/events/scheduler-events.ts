@@ -3,7 +3,7 @@ import type { HttpClient } from '../../src/ports/http.ts';
 import type { Random } from '../../src/ports/random.ts';
 import type { Log } from '../../src/ports/telemetry.ts';
 import { Backoff, RECONNECT } from '../../src/runtime/wait/backoff.ts';
-import { NdjsonParser } from '../../src/runtime/stream/ndjson.ts';
+import { NdjsonParser } from '../../src/core/json/ndjson.ts';
 import { sleep } from '../../src/runtime/wait/wait.ts';
 import type { SchedulerEvent } from '../../src/wire/api/scheduler-api.ts';
 import { SCHEDULER_EVENT_KINDS } from '../../src/wire/api/scheduler-api.ts';

@@ -14,7 +14,7 @@ import type { ServiceName } from '../../src/core/names/names.ts';
 import { jobKeyOfName, lackOf, nameText, namesOf, readName } from '../../src/core/names/names.ts';
 import type { Clock } from '../../src/ports/clock.ts';
 import type { CellView } from '../../src/runtime/reports/cell-view.ts';
-import { ndjsonLine } from '../../src/runtime/stream/ndjson.ts';
+import { ndjsonLine } from '../../src/core/json/ndjson.ts';
 import { every } from '../../src/runtime/wait/wait.ts';
 import type { NameFrame } from '../../src/wire/api/names-api.ts';
 import { NAMES_BEAT_MS } from '../../src/wire/api/names-api.ts';

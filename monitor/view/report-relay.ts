@@ -2,7 +2,7 @@ import type { HostReport } from '../../src/core/host/report.ts';
 import type { Clock } from '../../src/ports/clock.ts';
 import { Broadcast } from '../../src/runtime/stream/stream.ts';
 import type { HostChange, HostFreshness } from '../../src/runtime/reports/cell-view.ts';
-import { ndjsonLine } from '../../src/runtime/stream/ndjson.ts';
+import { ndjsonLine } from '../../src/core/json/ndjson.ts';
 import type { ReportFollower } from '../../src/runtime/reports/reports.ts';
 import { REPORT_BEAT_MS } from '../../src/runtime/reports/reports.ts';
 import type { ReportFrame } from '../../src/wire/api/report-frames.ts';

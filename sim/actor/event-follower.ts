@@ -1,7 +1,7 @@
 import { EventCursor } from '../../src/clients/event-cursor.ts';
 import type { JobRef } from '../../src/clients/monitor-paths.ts';
 import { HttpError } from '../../src/ports/http.ts';
-import { NdjsonError } from '../../src/runtime/stream/ndjson.ts';
+import { NdjsonError } from '../../src/core/json/ndjson.ts';
 import { sleep } from '../../src/runtime/wait/wait.ts';
 import { ProblemError } from '../../src/wire/api/problem.ts';
 import type { Actor } from './actor.ts';

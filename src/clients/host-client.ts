@@ -227,13 +227,14 @@ export class HostClient {
     return bodyOf<T>(await this.#call({ method, url, ...more }));
   }
 
-  #call(call: Pick<HttpCall, 'method' | 'url' | 'body' | 'headers'>): Promise<HttpAnswer> {
+  #call(call: Pick<HttpCall, 'method' | 'url' | 'body' | 'headers' | 'batched'>): Promise<HttpAnswer> {
     return this.#http.call({ ...call, to: 'agent', timeoutMs: this.#options.timeoutMs });
   }
 
+  /** Orders to one host go together where there are several at a time. */
   async #order(call: Pick<HttpCall, 'method' | 'url' | 'body' | 'headers'>): Promise<OrderReply> {
     try {
-      return { kind: 'answered', answer: await this.#call(call) };
+      return { kind: 'answered', answer: await this.#call({ ...call, batched: true }) };
     } catch (error) {
       if (!(error instanceof HttpError)) throw error;
       return { kind: 'unknown', sent: error.sent, answered: false, detail: error.message };

@@ -1,5 +1,5 @@
 import { HttpError } from '../ports/http.ts';
-import { ndjson, NdjsonError } from '../runtime/stream/ndjson.ts';
+import { ndjson, NdjsonError } from '../core/json/ndjson.ts';
 import type { LogStream } from '../wire/api/host-api.ts';
 import { LOG_OFFSET_HEADER } from '../wire/api/host-api.ts';
 import type { CellEvent } from '../wire/api/monitor-api.ts';

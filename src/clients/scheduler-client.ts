@@ -1,7 +1,7 @@
 import type { HttpClient } from '../ports/http.ts';
 import type { SchedulerPlan, SchedulerPlanRequest } from '../wire/plan/plan.ts';
 import type { SchedulerEvent, SchedulerStatus, Why } from '../wire/api/scheduler-api.ts';
-import { ndjson } from '../runtime/stream/ndjson.ts';
+import { ndjson } from '../core/json/ndjson.ts';
 import { bodyOf, problemErrorOf, problemOf } from './clients.ts';
 
 export interface SchedulerClientOptions {

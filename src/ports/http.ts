@@ -18,6 +18,8 @@ export interface HttpCall {
   /** For the whole answer, or for the first byte of a stream. */
   readonly timeoutMs: number;
   readonly signal?: AbortSignal;
+  /** May be sent in one request with other calls to the same server; only the status and body of its answer count. */
+  readonly batched?: true;
 }
 
 export interface HttpAnswer {
@@ -87,6 +89,8 @@ export interface Route {
   readonly bodyBytesMax?: number;
   /** It changes nothing, though it is no GET: what it asks for has no room in an address. */
   readonly reads?: true;
+  /** May be called within a batch: it answers with a status and a body, and no stream. */
+  readonly batched?: true;
   readonly handle: (request: RouteRequest) => Promise<RouteReply>;
 }
 

@@ -13,7 +13,7 @@ import { cellKeys } from '../../src/core/cell/keys.ts';
 import type { HostReport } from '../../src/core/host/report.ts';
 import { hostCodec } from '../../src/wire/records/records.ts';
 import { undiciClient } from '../../src/adapters/http/client.ts';
-import { ndjson } from '../../src/runtime/stream/ndjson.ts';
+import { ndjson } from '../../src/core/json/ndjson.ts';
 import { someStart, someStop, someTask } from '../support/host-orders.ts';
 import type { TestFolder } from '../support/real-host.ts';
 import { PLAIN_SHIM, readAll, shimAndClient, stateFolder, untilReport } from '../support/real-host.ts';

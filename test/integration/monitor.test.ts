@@ -6,7 +6,7 @@ import { undiciClient } from '../../src/adapters/http/client.ts';
 import { silentLog } from '../../src/adapters/telemetry/silent.ts';
 import { cellKeys } from '../../src/core/cell/keys.ts';
 import { EMPTY_LEDGER, withClaim } from '../../src/core/fit/ledger.ts';
-import { ndjson } from '../../src/runtime/stream/ndjson.ts';
+import { ndjson } from '../../src/core/json/ndjson.ts';
 import { MonitorClient } from '../../src/clients/monitor-client.ts';
 import type {
   CellEvent,

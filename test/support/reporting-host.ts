@@ -2,7 +2,7 @@ import type { AllocationReport, HostReport } from '../../src/core/host/report.ts
 import { NO_RESOURCES } from '../../src/core/cell/resources.ts';
 import type { HttpListener, HttpServer, Route, RouteReply, RouteRequest } from '../../src/ports/http.ts';
 import { Broadcast } from '../../src/runtime/stream/stream.ts';
-import { ndjsonLine } from '../../src/runtime/stream/ndjson.ts';
+import { ndjsonLine } from '../../src/core/json/ndjson.ts';
 import { LOG_OFFSET_HEADER } from '../../src/wire/api/host-api.ts';
 import type { AllocationUsage, HostUsage } from '../../src/wire/api/usage-api.ts';
 import { ProblemError } from '../../src/wire/api/problem.ts';

@@ -3,7 +3,8 @@ import { hostChannels, hostRoutes } from '../../host-agent/api/api.ts';
 import { monitorRoutes } from '../../monitor/api/api.ts';
 import { attachChannels } from '../../monitor/api/attach-routes.ts';
 import { schedulerRoutes } from '../../schedulers/api.ts';
-import { silentMetrics } from '../../src/adapters/telemetry/silent.ts';
+import { withBatches } from '../../src/adapters/http/batch-route.ts';
+import { silentLog, silentMetrics } from '../../src/adapters/telemetry/silent.ts';
 import type { Right } from '../../src/core/access/access.ts';
 import { mayUse } from '../../src/core/access/access.ts';
 import type { Person, Scope } from '../../src/core/access/person.ts';
@@ -38,7 +39,7 @@ export function servedRoutes(): readonly ServedRoute[] {
   };
   const lists = {
     monitor: [monitorRoutes(UNTOUCHED, null), attachChannels(UNTOUCHED, UNTOUCHED)],
-    agent: [hostRoutes(host), hostChannels(host)],
+    agent: [withBatches(hostRoutes(host), 'stop', silentLog), hostChannels(host)],
     scheduler: [schedulerRoutes(UNTOUCHED, UNTOUCHED)],
     arbiter: [arbiterRoutes(UNTOUCHED, UNTOUCHED)],
   } as const;

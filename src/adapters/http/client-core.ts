@@ -20,14 +20,14 @@ export interface Incoming {
   readonly chunks: AsyncIterable<Uint8Array>;
 }
 
+/** Sends one request. */
+export type Send = (url: string, request: Outgoing) => Promise<Incoming>;
+
 /** A larger answer is cut off. A listing of a whole cell is some tens of MiB; streams are not counted. */
 const ANSWER_BYTES_MAX = 256 * 1024 * 1024;
 
 /** The rules of the HttpClient port, over any way to send one request. */
-export function clientOver(
-  send: (url: string, request: Outgoing) => Promise<Incoming>,
-  close: () => Promise<void>,
-): HttpClient {
+export function clientOver(send: Send, close: () => Promise<void>): HttpClient {
   async function begin(call: HttpCall, timer: CallTimer): Promise<Incoming> {
     const headers: Record<string, string> = { ...call.headers };
     if (call.body !== undefined) headers['content-type'] = 'application/json';

@@ -3,6 +3,7 @@ import type { IdentityRole } from '../../core/access/identity.ts';
 import { Agent, buildConnector, request } from 'undici';
 import type { Credentials } from '../pki/credentials.ts';
 import { clientTls } from '../pki/tls.ts';
+import { callBatches } from './call-batches.ts';
 import { isPlain, plainError } from './call-faults.ts';
 import type { Incoming, Outgoing } from './client-core.ts';
 import { clientOver } from './client-core.ts';
@@ -51,9 +52,10 @@ export function undiciClient(options: UndiciClientOptions = {}): HttpClient {
     });
     return { status: answer.statusCode, headers: flatHeaders(answer.headers), chunks: answer.body };
   };
-  return clientOver(send, async () => {
+  const client = clientOver(send, async () => {
     await Promise.all([...agents.values()].map((agent) => agent.destroy()));
   });
+  return { ...client, call: callBatches((call) => client.call(call), send) };
 }
 
 /**

@@ -7,7 +7,7 @@
  * `channel-server.ts` takes upgrades, with `route-match.ts`; `channel-client.ts` opens
  * channels. Calls: `client-core.ts` has the rules of a call (deadline, size, errors), over undici for roles (`client.ts`) or
  * Node's own module for the command line (`node-client.ts`); `call-timer.ts` is its deadline, `call-faults.ts` tells what
- * surely was not sent.
+ * surely was not sent. `call-batches.ts` sends several calls in one request, which `batch-route.ts` takes (`batch.ts`: its shape).
  */
 import type { Server as TlsServer } from 'node:https';
 import type {

@@ -1,5 +1,6 @@
 /**
- * Strict parsing of JSON from outside the process. `canonical-json.ts` writes JSON with one spelling for one value.
+ * Strict parsing of JSON from outside the process. `canonical-json.ts` writes JSON with one spelling for one value; `ndjson.ts`: messages as
+ * lines of JSON.
  */
 export interface JsonLimits {
   /** Levels of lists and objects within each other. */

@@ -2,7 +2,7 @@ import type { HttpClient } from '../../ports/http.ts';
 import type { Log } from '../../ports/telemetry.ts';
 import type { ReportFrame } from '../../wire/api/report-frames.ts';
 import { readReportFrame } from '../../wire/api/report-frames.ts';
-import { NdjsonParser } from '../stream/ndjson.ts';
+import { NdjsonParser } from '../../core/json/ndjson.ts';
 
 const CONNECT_TIMEOUT_MS = 3_000;
 /** Streams being opened at once: at start a monitor has thousands to open, and each answers with a `full`. */

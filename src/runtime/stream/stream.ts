@@ -1,5 +1,5 @@
 /**
- * Streams of messages. `stream.ts`: one source for many readers. `ndjson.ts`: messages as lines of JSON.
+ * Streams of messages: one source for many readers.
  */
 import { onAbort } from '../../ports/on-abort.ts';
 

@@ -16,6 +16,7 @@ import type { AllocationReport } from '../../core/host/report.ts';
  *   GET    /v1/allocations/:id/logs?task&stream&offset&follow
  *                                         –             → bytes from `offset`; header `x-offset` gives the true first one
  *   GET    /v1/usage                –             → HostUsage (usage-api.ts)
+ *   POST   /v1/batch                      orders, each as above → NDJSON of their answers, each as soon as it is there
  *   GET    /livez /readyz /metrics
  */
 

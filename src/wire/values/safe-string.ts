@@ -6,11 +6,13 @@ export function unsafeText(text: string, bytesMax: number): string | null {
   if (text.includes('\0')) return 'must not contain a NUL character';
   if (/\p{Surrogate}/u.test(text)) return 'must be valid Unicode';
   // No UTF-8 text is shorter than its UTF-16 code units, or longer than three times as many bytes.
-  if (text.length > bytesMax || utf8Bytes(text) > bytesMax)
+  if (text.length > bytesMax || (3 * text.length > bytesMax && utf8Bytes(text) > bytesMax))
     return `must be at most ${String(bytesMax)} bytes`;
   return null;
 }
 
+const ENCODER = new TextEncoder();
+
 export function utf8Bytes(text: string): number {
-  return new TextEncoder().encode(text).length;
+  return ENCODER.encode(text).length;
 }

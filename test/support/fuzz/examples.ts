@@ -46,6 +46,18 @@ const MORE: Readonly<Record<string, readonly unknown[]>> = {
     { ...start, ticket: null },
   ],
   'agent POST /v1/allocations/:id/stop': [someStop()],
+  'agent POST /v1/batch': [
+    {
+      calls: [
+        {
+          ...{ method: 'PUT', path: '/v1/allocations/@new', headers: { traceparent: 'none' } },
+          body: { ...start, ticket: '@ticket' },
+        },
+        { method: 'POST', path: '/v1/allocations/none/stop', body: someStop() },
+        { method: 'DELETE', path: '/v1/allocations/none?commandId=c1' },
+      ],
+    },
+  ],
   'agent POST /v1/allocations/:id/exec': [
     {
       commandId: 'c1',

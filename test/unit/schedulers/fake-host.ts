@@ -1,4 +1,4 @@
-import { ndjsonLine } from '../../../src/runtime/stream/ndjson.ts';
+import { ndjsonLine } from '../../../src/core/json/ndjson.ts';
 import type { HostReport, AllocationReport } from '../../../src/core/host/report.ts';
 import type { ObservedState } from '../../../src/core/host/states.ts';
 import { isTerminal } from '../../../src/core/host/states.ts';

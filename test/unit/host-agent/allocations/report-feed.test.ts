@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { ReportFeed } from '../../../../host-agent/allocations/report-feed.ts';
 import type { AllocationReport, HostReport } from '../../../../src/core/host/report.ts';
 import { HostWorld } from '../../../support/host-world.ts';
+import { ManualClock } from '../../../support/manual-clock.ts';
 import { someStart } from '../../../support/host-orders.ts';
 
 const world = new HostWorld();
@@ -38,7 +39,7 @@ function applied(view: Map<string, number>, messages: readonly HostReport[]): vo
 
 describe('the report feed', () => {
   it('begins with a full report, and says what it is of', async () => {
-    const feed = new ReportFeed('host-a', 7);
+    const feed = new ReportFeed('host-a', 7, world.clock);
     feed.changed(reportOf('a1', 0));
     const [first] = await readNow(feed, null);
     expect(first).toMatchObject({ kind: 'full', host: 'host-a', incarnation: 7, seq: 1 });
@@ -48,7 +49,7 @@ describe('the report feed', () => {
     const steps = fc.array(fc.tuple(fc.constantFrom('a', 'b', 'c'), fc.boolean()), { maxLength: 30 });
     await fc.assert(
       fc.asyncProperty(steps, fc.nat(30), async (all, cut) => {
-        const feed = new ReportFeed('host-a', 7);
+        const feed = new ReportFeed('host-a', 7, world.clock);
         const view = new Map<string, number>();
         let seen = 0;
         for (const [i, [id, gone]] of all.entries()) {
@@ -74,8 +75,56 @@ describe('the report feed', () => {
     );
   });
 
+  it('a reader that stays gets what is newest, in order of its numbers, and what comes to run soon in one message', async () => {
+    const states = fc.constantFrom<AllocationReport['state']>('accepted', 'preparing', 'running', 'complete');
+    const steps = fc.array(
+      fc.tuple(fc.constantFrom('a', 'b', 'c'), fc.oneof(states, fc.constant('gone'), fc.constant('wait'))),
+      { maxLength: 30 },
+    );
+    await fc.assert(
+      fc.asyncProperty(steps, async (all) => {
+        const clock = new ManualClock();
+        const feed = new ReportFeed('host-a', 7, clock);
+        const lines = feed.read(null, new AbortController().signal);
+        for (const [i, [id, what]] of all.entries()) {
+          if (what === 'wait') await clock.advance(100);
+          else if (what === 'gone') feed.gone(id);
+          else feed.changed({ ...reportOf(id, i), state: what });
+        }
+        await clock.advance(100);
+        const newest = new Map(feed.reports().map(({ id, restarts }) => [id, restarts]));
+        feed.close();
+        const messages: HostReport[] = [];
+        for await (const line of lines) messages.push(JSON.parse(line) as HostReport);
+        const seqs = messages.map(({ seq }) => seq);
+        expect(seqs).toEqual([...new Set(seqs)].sort((a, b) => a - b));
+        const view = new Map<string, number>();
+        applied(view, messages);
+        expect(view).toEqual(newest);
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  it('what is on the way to running waits for what follows, and not for long', async () => {
+    const clock = new ManualClock();
+    const feed = new ReportFeed('host-a', 7, clock);
+    const stop = new AbortController();
+    const lines = feed.read(null, stop.signal)[Symbol.asyncIterator]();
+    const next = async () => JSON.parse(String((await lines.next()).value)) as HostReport;
+    expect((await next()).kind).toBe('full');
+    feed.changed({ ...reportOf('a1', 0), state: 'accepted' });
+    feed.changed({ ...reportOf('a1', 0), state: 'running' });
+    expect(await next()).toMatchObject({ kind: 'change', seq: 2, allocation: { state: 'running' } });
+    feed.changed({ ...reportOf('a2', 0), state: 'accepted' });
+    expect(feed.reports().map(({ id }) => id)).toContain('a2');
+    await clock.advance(100);
+    expect(await next()).toMatchObject({ kind: 'change', seq: 3, allocation: { state: 'accepted' } });
+    stop.abort();
+  });
+
   it('another incarnation, a number from the future, or too long an absence: everything anew', async () => {
-    const feed = new ReportFeed('host-a', 7);
+    const feed = new ReportFeed('host-a', 7, world.clock);
     feed.changed(reportOf('a1', 0));
     expect((await readNow(feed, { incarnation: 6, seq: 1 }))[0]?.kind).toBe('full');
     expect((await readNow(feed, { incarnation: 7, seq: 2 }))[0]?.kind).toBe('full');
@@ -89,7 +138,7 @@ describe('the report feed', () => {
   });
 
   it('an incarnation only grows, and every reader must come again', async () => {
-    const feed = new ReportFeed('host-a', 7);
+    const feed = new ReportFeed('host-a', 7, world.clock);
     const lines = feed.read(null, new AbortController().signal);
     feed.raiseIncarnation(9);
     const seen: string[] = [];

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { EVENT_QUEUE_MAX, EventLog, EVENTS_MAX } from '../../../../monitor/events/events.ts';
 import { EventCursor } from '../../../../src/clients/event-cursor.ts';
 import { MonitorClient } from '../../../../src/clients/monitor-client.ts';
-import { ndjson } from '../../../../src/runtime/stream/ndjson.ts';
+import { ndjson } from '../../../../src/core/json/ndjson.ts';
 import type { CellEvent } from '../../../../src/wire/api/monitor-api.ts';
 import type { SchedulerEvent } from '../../../../src/wire/api/scheduler-api.ts';
 import { roleCodec } from '../../../../src/wire/records/records.ts';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { ndjson, NdjsonError, ndjsonLine, NdjsonParser } from '../../../../src/runtime/stream/ndjson.ts';
+import { ndjson, NdjsonError, ndjsonLine, NdjsonParser } from '../../../../src/core/json/ndjson.ts';
 
 describe('NdjsonParser', () => {
   it('S2.12 reads the same values however the bytes are cut into chunks', () => {
