@@ -15,25 +15,40 @@ export const MUTED_MS = 3_600_000;
 
 type Ports = Pick<MonitorContext, 'store' | 'keys' | 'clock'>;
 
-/** What is at fault that a job has to do with: its versions, its hosts, and what those share. For people. */
-export function faultsOf({ copy }: Pick<MonitorContext, 'copy'>, jobKey: string): readonly string[] {
+/** So long a version that was at fault is told of: somebody asks why another one runs. */
+const FAULT_TOLD_MS = 3_600_000;
+
+/** What is at fault that a job has to do with: its versions, also what was lately; its hosts, and what those share. For people. */
+export function faultsOf(
+  { copy, clock }: Pick<MonitorContext, 'copy' | 'clock'>,
+  jobKey: string,
+): readonly string[] {
   const suspects = new Set<string>();
-  for (const [suspect] of copy.verdicts.rows())
-    if (suspect.startsWith(`revision/${jobKey}/`)) suspects.add(suspect);
+  const over: string[] = [];
+  for (const [suspect, { value }] of copy.verdicts.rows()) {
+    if (!suspect.startsWith(`revision/${jobKey}/`)) continue;
+    const { endedAtMs, endedWhy = '' } = value;
+    if (endedAtMs === undefined) suspects.add(suspect);
+    else if (clock.nowMs() - endedAtMs < FAULT_TOLD_MS) over.push(`${sentenceOf(value)}; over: ${endedWhy}`);
+  }
   for (const { host } of copy.allocationsOf(jobKey)) {
     suspects.add(hostSuspect(host));
     const known = copy.hostOf(host);
     if (known !== undefined) for (const domain of domainsOf(known)) suspects.add(domain);
   }
-  return [...suspects].flatMap((suspect) => {
+  const now = [...suspects].flatMap((suspect) => {
     const verdict = copy.verdicts.get(suspect)?.value;
     return verdict !== undefined && isVerdictOn(verdict) ? [sentenceOf(verdict)] : [];
   });
+  return [...now, ...over];
 }
 
 function sentenceOf(verdict: Verdict): string {
-  const applied = verdict.remedies.filter(({ state }) => state === 'applied').map(({ remedy }) => remedy);
-  return `${verdictText(verdict)}${applied.length === 0 ? '' : `; so: ${applied.join(', ')}`}`;
+  // What is over has undone its remedies.
+  const were = verdict.endedAtMs === undefined ? 'applied' : 'undone';
+  const done = verdict.remedies.filter(({ state }) => state === 'applied' || state === were);
+  const so = done.map(({ remedy }) => remedy).join(', ');
+  return `${verdictText(verdict)}${so === '' ? '' : `; so: ${so}`}`;
 }
 
 /** Writes verdicts, each by a compare with what is there. */

@@ -46,7 +46,9 @@ function storeOf(endpoints: readonly string[]): EtcdCellStore {
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'moorage-members-'));
   const { path: binary } = await findEtcd({ env: process.env });
-  const peers = await freePorts(MEMBERS.length);
+  // All at once: no member is given the port of another one's peers.
+  const ports = await freePorts(2 * MEMBERS.length);
+  const peers = ports.slice(MEMBERS.length);
   const urls = peers.map((port) => `http://127.0.0.1:${String(port)}`);
   const cluster = MEMBERS.map((name, n) => `${name}=${urls[n] ?? ''}`).join(',');
   members = await Promise.all(
@@ -54,6 +56,7 @@ beforeAll(async () => {
       startEtcd({
         ...{ binary, dataFolder: join(folder, name), unsafeNoFsync: true, autoCompaction: 'off' },
         readyTimeoutMs: 120_000,
+        ...(ports[n] === undefined ? {} : { clientPort: ports[n] }),
         member: { name, peerUrl: urls[n] ?? '', cluster },
         // Some machines run this beside everything else: a slow member is not a dead one.
         flags: ['--heartbeat-interval', '100', '--election-timeout', '2000'],

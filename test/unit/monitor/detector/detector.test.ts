@@ -142,6 +142,10 @@ it('S3.20 S3.19 S3.23 S3.39 a bad version is restarted slowly everywhere, and it
   const after = await world.read(world.keys.pause('restarts/job/default/web/2'), pauseCodec);
   expect(after).toHaveProperty('endedAtMs');
   expect((await world.call('GET', `${address}/v1/pauses`)).body).toEqual({ pauses: [] });
+  const why = await world.call('GET', `${address}/v1/jobs/default/web/why`);
+  expect(JSON.stringify(why.body)).toMatch(
+    /version 2.* is at fault.*stop-rollout.*over: nothing of it is left/,
+  );
 });
 
 it('S3.25 S3.60 no more of a pool is closed than its share, and an operator who opens a host is not contradicted', async () => {
