@@ -23,7 +23,7 @@
  * - `leaks/`: what is left of tasks that are gone
  */
 import type { Host, PortRange } from '../src/core/host/host.ts';
-import { LEAKING } from '../src/core/host/host.ts';
+import { DISK_FAULT, LEAKING } from '../src/core/host/host.ts';
 import type { AllocationReport } from '../src/core/host/report.ts';
 import { isUp } from '../src/core/slots/rollout.ts';
 import type { Digest, OpenSecret, TicketVerifier } from '../src/ports/crypto.ts';
@@ -381,18 +381,26 @@ export class HostAgent {
   }
 
   /**
-   * Looks for what was left behind, and takes away what it saw before; and how the machine has memory.
+   * Looks for what was left behind, and takes away what it saw before; how the machine has memory, and whether its disk takes writes.
    * @returns whether what this host says of itself is another thing now: it is to be registered anew
    */
   async lookForLeaks(): Promise<boolean> {
     await this.#leaks.look();
     const { stuck } = this.#leaks;
-    const { [LEAKING]: leaking, [PRESSURE]: pressed, ...attributes } = this.#host.attributes;
+    const {
+      [LEAKING]: leaking,
+      [PRESSURE]: pressed,
+      [DISK_FAULT]: faulty,
+      ...attributes
+    } = this.#host.attributes;
+    const pressure = pressureAttributes(await pressureOf(this.#context.ports.cgroups));
+    const shortage = await this.#context.disk.shortage(this.#context.settings.freeBytesMin);
     const now: Readonly<Record<string, string>> = {
       ...(stuck === 0 ? {} : { [LEAKING]: String(stuck) }),
-      ...pressureAttributes(await pressureOf(this.#context.ports.cgroups)),
+      ...pressure,
+      ...(shortage === null ? {} : { [DISK_FAULT]: shortage.code }),
     };
-    if (now[LEAKING] === leaking && now[PRESSURE] === pressed) return false;
+    if (now[LEAKING] === leaking && now[PRESSURE] === pressed && now[DISK_FAULT] === faulty) return false;
     this.#host = { ...this.#host, attributes: { ...attributes, ...now } };
     return true;
   }

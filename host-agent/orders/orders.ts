@@ -36,7 +36,6 @@ import { refusal } from './admission.ts';
 import { checkEpoch } from './epochs.ts';
 import { forbiddenIn } from './policy.ts';
 import type { Lent } from '../leases/leases.ts';
-import { RESERVE_BYTES } from '../state/state-disk.ts';
 
 /**
  * Takes the order to start, or says why not.
@@ -153,12 +152,8 @@ async function checkMachine(context: AgentContext, request: StartRequest): Promi
       'too much was left behind on this host: it takes no new work until that is gone',
     );
   if (disk.fault !== null) await disk.look();
-  if (disk.fault !== null)
-    throw refusal('disk-full', `the disk of this host takes no writes (${disk.fault}); what runs, runs on`);
-  const free = await disk.freeBytes().catch(() => 0);
-  // What the reserve was given up for is not free for newcomers.
-  if (free < settings.freeBytesMin + (disk.reserved ? 0 : RESERVE_BYTES))
-    throw refusal('disk-full', `${String(free)} bytes are left on the disk of this host`);
+  const shortage = await disk.shortage(settings.freeBytesMin);
+  if (shortage !== null) throw refusal('disk-full', shortage.why);
   // What runs of it without a record has its ports itself.
   if (context.orphans.has(request.allocation.id)) return;
   const taken = await ports.processes.portsInUse(Object.values(request.allocation.ports));

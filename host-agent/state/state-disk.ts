@@ -44,6 +44,23 @@ export class StateDisk implements Disk {
     return this.#probing;
   }
 
+  /**
+   * Why newcomers find no room, for people.
+   * @param freeBytesMin that must be left
+   * @returns null: they do
+   */
+  async shortage(
+    freeBytesMin: number,
+  ): Promise<{ readonly code: DiskErrorCode; readonly why: string } | null> {
+    const code = this.fault;
+    if (code !== null)
+      return { code, why: `the disk of this host takes no writes (${code}); what runs, runs on` };
+    const free = await this.#disk.freeBytes().catch(() => 0);
+    // What the reserve was given up for is not free for newcomers.
+    if (free >= freeBytesMin + (this.#reserved ? 0 : RESERVE_BYTES)) return null;
+    return { code: 'full', why: `${String(free)} bytes are left on the disk of this host` };
+  }
+
   async publish(path: string, text: string, options?: WriteOptions): Promise<'published' | 'exists'> {
     const write = (): Promise<'published' | 'exists'> => this.#disk.publish(path, text, options);
     return options?.durable === false ? write() : this.#durably(write);

@@ -13,11 +13,12 @@ import type { Finding } from '../../src/core/detector/attribution.ts';
 import { Detector } from '../../src/core/detector/detector.ts';
 import type { Remedy } from '../../src/core/detector/remedies.ts';
 import { quarantineMsOf, remediesFor } from '../../src/core/detector/remedies.ts';
-import { domainsOf, hostOf, kindOf, revisionOf } from '../../src/core/detector/suspects.ts';
+import { domainsOf, hostOf, hostSuspect, kindOf, revisionOf } from '../../src/core/detector/suspects.ts';
 import type { Suspect } from '../../src/core/detector/suspects.ts';
 import type { RemedyState, Verdict } from '../../src/core/detector/verdict.ts';
 import { evidenceOf, isVerdictOn, verdictText } from '../../src/core/detector/verdict.ts';
 import type { Host } from '../../src/core/host/host.ts';
+import { DISK_FAULT } from '../../src/core/host/host.ts';
 import type { AllocationReport } from '../../src/core/host/report.ts';
 import { PeriodicTask } from '../../src/runtime/wait/periodic-task.ts';
 import type { SchedulerEvent } from '../../src/wire/api/scheduler-api.ts';
@@ -42,6 +43,8 @@ const TURN_MS = 4_000;
 const VERDICT_MIN_MS = 2 * 60_000;
 /** Of those that are well again, so many must be for a verdict to end before its time. */
 const PROBES_MIN = 2;
+/** How a failure begins that is a host's refusal of work for which its disk has no room. */
+const DISK_REFUSAL = 'disk-full';
 
 /** Finds who is at fault. Every monitor looks; the one of rank 0 for a suspect acts, the others when it does not. */
 export class FaultWatch {
@@ -58,6 +61,8 @@ export class FaultWatch {
   #failures = 0;
   #judgedMs = Number.NEGATIVE_INFINITY;
   #findings: readonly Finding[] = [];
+  /** Hosts whose disk takes writes again, and did not while somebody watched. */
+  readonly #writable = new Set<string>();
   /** When a failure was last seen, on the monotonic clock. */
   #failedMs = Number.NEGATIVE_INFINITY;
 
@@ -94,6 +99,17 @@ export class FaultWatch {
 
   hostChanged(now: Host | undefined, before: Host | undefined): void {
     this.#changes.hostChanged(now, before);
+    const [is, was] = [now?.attributes[DISK_FAULT], before?.attributes[DISK_FAULT]];
+    const id = now?.id ?? before?.id ?? '';
+    if (now === undefined || is !== undefined) this.#writable.delete(id);
+    else if (was !== undefined) this.#diskIsBack(id);
+  }
+
+  #diskIsBack(host: string): void {
+    const suspect = hostSuspect(host);
+    this.#writable.add(host);
+    this.#detector.forgive(suspect);
+    this.#findings = this.#findings.filter((finding) => finding.suspect !== suspect);
   }
 
   /** Never rejects: what fails is tried again. */
@@ -224,12 +240,14 @@ export class FaultWatch {
   }
 
   /** Why a verdict ends, for people; null: it does not. */
-  #whyOver({ suspect, sinceMs, times }: Verdict): string | null {
+  #whyOver({ suspect, sinceMs, times, evidence }: Verdict): string | null {
     const { clock } = this.#deps;
     const ageMs = clock.nowMs() - sinceMs;
     const gone = this.#whyGone(suspect);
     if (gone !== null) return gone;
     if (ageMs < VERDICT_MIN_MS) return null;
+    const wasDisk = evidence.reasons.some((reason) => reason.startsWith(DISK_REFUSAL));
+    if (wasDisk && this.#writable.has(hostOf(suspect) ?? '')) return 'its disk takes writes again';
     const { bad, well } = this.#detector.standing(suspect as Suspect, clock.monotonicMs());
     if (bad === 0 && well >= PROBES_MIN) return `${String(well)} of it are well again`;
     const isTimed = revisionOf(suspect) === null;

@@ -46,6 +46,11 @@ export class Detector {
     this.#tables.run.up(subject, atMs, change);
   }
 
+  /** What failed of the suspect failed for a cause that is gone. */
+  forgive(suspect: Suspect): void {
+    for (const kind of TRIAL_KINDS) this.#tables[kind].forgive(suspect);
+  }
+
   /** Who is at fault now, the surest first. */
   judge(nowMs: number, census: Census): readonly Finding[] {
     const found = new Map<Suspect, Finding>();

@@ -1,3 +1,4 @@
+import type { Suspect } from './suspects.ts';
 import type { Subject, TrialKind, Unit } from './units.ts';
 
 /** Half of what a failure says is forgotten after this. */
@@ -74,6 +75,15 @@ export class TrialTable {
     const trials = this.#of(subject, atMs);
     trials.up = Math.max(0, trials.up + change);
     trials.lastWellAtMs = atMs;
+  }
+
+  /** The failures of what has to do with the suspect say nothing any more: their cause is known to be gone. */
+  forgive(suspect: Suspect): void {
+    for (const trials of this.#trials.values()) {
+      if (!trials.subject.suspects.includes(suspect)) continue;
+      trials.failures = 0;
+      trials.reasons.length = 0;
+    }
   }
 
   /** What each subject came to; forgets those of which nothing is left. */

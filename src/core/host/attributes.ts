@@ -124,6 +124,7 @@ const FOUND_AREAS = [
   'volume-driver',
   'secrets',
   'memory',
+  'disk',
 ];
 
 /** May operators give this label? Null: they may; else why not, for people. */

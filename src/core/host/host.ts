@@ -112,6 +112,9 @@ export interface DrainWindow {
 /** Attribute: how many leaked resources (mounts, cgroups, processes) the host cannot clean up. */
 export const LEAKING = 'leaking';
 
+/** Attribute: why the host cannot keep new orders: its disk is `full`, `read-only`, or fails (`io`); absent: it can. */
+export const DISK_FAULT = 'disk.fault';
+
 /** A host with more leaks than this takes no new work: it would only lose more. */
 export const LEAKS_MAX = 8;
 

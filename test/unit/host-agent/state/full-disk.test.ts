@@ -160,3 +160,19 @@ describe('a host whose disk takes no writes', () => {
     await expect(world.agent.start(order)).rejects.toThrow(/stopped or removed/);
   });
 });
+
+it('S3.26 a disk without room is an attribute of the host, until it has some', async () => {
+  const world = new HostWorld();
+  await world.open();
+  const told: (string | undefined)[] = [];
+  const look = async (): Promise<void> => {
+    if (await world.agent.lookForLeaks()) told.push(world.agent.host.attributes['disk.fault']);
+  };
+  await look();
+  world.disk.setFreeBytes(1_024);
+  await look();
+  await look();
+  world.disk.setFreeBytes(1024 ** 4);
+  await look();
+  expect(told).toEqual(['full', undefined]);
+});

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import type { Verdict } from '../../../../src/core/detector/verdict.ts';
 import type { CellStore } from '../../../../src/ports/cell-store.ts';
+import { DISK_FAULT } from '../../../../src/core/host/host.ts';
 import type { AllocationReport } from '../../../../src/core/host/report.ts';
 import { hostCodec, jobCodec, pauseCodec, rolloutCodec } from '../../../../src/wire/records/records.ts';
 import { closedHostsCodec, verdictCodec } from '../../../../src/wire/verdicts/verdict-records.ts';
@@ -174,12 +175,12 @@ it('S3.25 S3.60 no more of a pool is closed than its share, and an operator who 
 });
 
 /** Each job has been on the host for the first time, and could not be run there. */
-async function cannotRun(on: ReportingHost): Promise<void> {
+async function cannotRun(on: ReportingHost, why = 'cannot run "work": not found'): Promise<void> {
   for (const job of JOBS) {
     await world.place(allocationOf(on.id, `${job}-${on.id}`, { job, group: job }));
     const report = reported(job, on.id, 1);
     on.change({ ...report, state: 'starting', tasks: { [job]: { state: 'starting', restarts: 0 } } });
-    const reason = `task ${job}: cannot run "work": not found`;
+    const reason = why.startsWith('cannot') ? `task ${job}: ${why}` : why;
     const tasks = { [job]: { state: 'failed' as const, restarts: 0, exit: { lost: 'not-run' } } };
     on.change({ ...report, state: 'failed', released: true, reason, tasks });
   }
@@ -200,6 +201,26 @@ it('S3.21 a host that can run nothing is at fault, though those it failed are go
     evidence: { bad: 4, well: 0, reasons: JOBS.map((job) => `task ${job}: cannot run "work": not found`) },
     remedies: [{ remedy: 'quarantine', state: 'applied' }],
   });
+});
+
+it('S3.21 S3.26 a host whose disk was full takes work again soon after it has room', async () => {
+  await world.monitor();
+  const [, , third] = hosts as [ReportingHost, ReportingHost, ReportingHost];
+  const say = async (attributes: Readonly<Record<string, string>>): Promise<void> => {
+    const host = { ...hostRecord(third.id, third.address), attributes };
+    await world.write([{ kind: 'put', key: world.keys.host(third.id), value: hostCodec.encode(host) }]);
+  };
+  await runAll();
+  await say({ [DISK_FAULT]: 'full' });
+  await cannotRun(third, 'disk-full: 0 bytes are left on the disk of this host');
+  await pass(15);
+  expect(await world.eligibilityOf('h3')).toMatchObject({ state: 'quarantined' });
+  await pass(180);
+  expect(await world.eligibilityOf('h3')).toMatchObject({ state: 'quarantined' });
+  await say({});
+  await pass(10);
+  expect(await verdictOn('host/h3')).toMatchObject({ endedWhy: 'its disk takes writes again' });
+  expect(await world.eligibilityOf('h3')).toMatchObject({ state: 'ready' });
 });
 
 it('S3.40 beyond the budget of the cell a remedy waits and says so, until there is some again', async () => {
