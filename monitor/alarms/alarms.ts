@@ -84,7 +84,7 @@ export class AlarmWatch {
     for (const jobKey of copy.jobs.names()) {
       looked += 1;
       if (looked % SLICE_JOBS === 0) await sleep(clock, 0);
-      const summary = statuses.summary(jobKey);
+      const summary = statuses.isQuiet(jobKey) ? null : statuses.summary(jobKey);
       if (summary !== null) found.push(...conditionsOfJob(summary, nowMs, afterMs));
     }
     const store = storeCondition(this.#deps.keeper());

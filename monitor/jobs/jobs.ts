@@ -73,6 +73,22 @@ export class JobStatuses {
     return made;
   }
 
+  /**
+   * Is all that is wanted of the job placed, and did nothing of it end or start again? Costs a fraction of a summary, which most jobs
+   * of a large cell need for nothing else.
+   */
+  isQuiet(jobKey: string): boolean {
+    const record = this.#copy.jobs.get(jobKey)?.value;
+    if (record === undefined || record.desired !== 'run' || record.job.type === 'system') return false;
+    if (this.#copy.outcomesByJob.of(jobKey).size > 0) return false;
+    let placed = 0;
+    for (const { host, id } of this.#copy.allocationsOf(jobKey)) {
+      if ((this.#view.get(host, id)?.restarts ?? 0) > 0) return false;
+      placed += 1;
+    }
+    return placed >= sumOf(record, ({ count }) => count);
+  }
+
   status(jobKey: string): JobStatus | null {
     const record = this.#copy.jobs.get(jobKey)?.value;
     const summary = this.summary(jobKey);

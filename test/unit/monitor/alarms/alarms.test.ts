@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import type { AlarmsAnswer } from '../../../../src/wire/api/cell-api.ts';
-import { MonitorWorld } from '../../../support/monitor-world.ts';
+import { allocationOf, MonitorWorld } from '../../../support/monitor-world.ts';
 
 let world: MonitorWorld;
 beforeEach(() => {
@@ -29,6 +29,28 @@ it('a job that waits for long is an alarm with its reason, in events too, until 
   const kinds = String(body).match(/"kind":"alarm[^"]*"/g);
   expect(kinds).toEqual(['"kind":"alarm"', '"kind":"alarm-over"']);
   expect(monitor.alarms.standing().alarms).toEqual([]);
+});
+
+it('a job that is all placed is an alarm when it is started again and again, and none when it is not', async () => {
+  const host = await world.host('h1');
+  const { monitor, address } = await world.monitor('m1', { alarmAfterMs: 60_000 });
+  const allocations = ['quiet', 'loops'].map((job) => allocationOf('h1', `${job}-1`, { job, group: job }));
+  for (const { job } of allocations)
+    await world.call('POST', `${address}/v1/jobs`, { name: job, type: 'service', command: ['x'] });
+  for (const allocation of allocations) await world.place(allocation);
+  for (let restarts = 0; restarts < 16; restarts++) {
+    for (const { desired: _d, planId: _p, epoch: _e, createdAtMs: _c, ...claim } of allocations) {
+      const times = claim.job === 'loops' ? restarts : 0;
+      const task = { state: 'running', restarts: times, startedAtMs: world.clock.nowMs() } as const;
+      const again = times === 0 ? {} : { lastExit: { code: 1 } };
+      host.change({
+        ...{ ...claim, state: 'running', released: false, reason: '', restarts: times },
+        tasks: { [claim.job]: { ...task, ...again } },
+      });
+    }
+    await world.pass(10, [host]);
+  }
+  expect(monitor.alarms.standing().alarms).toMatchObject([{ kind: 'looping', subject: 'default/loops' }]);
 });
 
 it('a host whose clock is another one for a minute is an alarm, until it is right', async () => {
