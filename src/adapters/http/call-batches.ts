@@ -80,7 +80,12 @@ export function callBatches(single: HttpClient['call'], send: Send): HttpClient[
   }
 
   async function apart(origin: string, some: readonly WaitingCall[]): Promise<void> {
-    withoutBatches.set(origin, performance.now() + WITHOUT_BATCHES_MS);
+    const nowMs = performance.now();
+    for (const [other, untilMs] of withoutBatches)
+      if (untilMs > nowMs) break;
+      else withoutBatches.delete(other);
+    withoutBatches.delete(origin);
+    withoutBatches.set(origin, nowMs + WITHOUT_BATCHES_MS);
     await Promise.all(some.map(alone));
   }
 
