@@ -222,17 +222,14 @@ async function startRoles(): Promise<{ readonly client: MonitorClient; readonly 
 }
 
 async function submitServices(client: MonitorClient): Promise<void> {
-  for (let n = 1; n <= services; n++)
-    await client.submit({
-      ...{
-        name: `service-${String(n)}`,
-        namespace: TENANT,
-        type: 'service',
-        count: EACH,
-        command: ['hollow'],
-      },
-      ...{ resources: { cpu: '100m', memory: '128Mi' }, reschedule: { onHostLost: true } },
-    });
+  for (let n = 1; n <= services; n++) {
+    const file = {
+      ...{ name: `service-${String(n)}`, namespace: TENANT, type: 'service', count: EACH },
+      ...{ command: ['hollow'], resources: { cpu: '100m', memory: '128Mi' } },
+      reschedule: { onHostLost: true },
+    };
+    await again(() => client.submit(file));
+  }
 }
 
 try {
