@@ -50,7 +50,8 @@ export class LostHostMoveChecker {
     }
     for (const { name, before, after } of step.changed.eligibility)
       if (after?.state !== 'lost') this.#lost.delete(name);
-      else if (before?.state !== 'lost') this.#lost.set(name, { seq: at.seq, atMs: at.atMs, dueAtMs: at.atMs + DUE_MS + budgetMs(cell) });
+      else if (before?.state !== 'lost')
+        this.#lost.set(name, { seq: at.seq, atMs: at.atMs, dueAtMs: at.atMs + DUE_MS + budgetMs(cell) });
     for (const { before, after } of step.changed.allocations)
       if (before?.desired === 'run' && after !== undefined && after.desired !== 'run')
         this.#checkMoved(after, step, at, run, findings);
@@ -119,7 +120,13 @@ function budgetMs({ allocations, budgets }: CellAt): number {
 }
 
 /** Long after the host was declared lost, nothing that was there before and asks to be moved is to run there. */
-function checkKept(host: string, since: Stamp & { readonly dueAtMs: number }, cell: CellAt, step: Step, findings: Findings): void {
+function checkKept(
+  host: string,
+  since: Stamp & { readonly dueAtMs: number },
+  cell: CellAt,
+  step: Step,
+  findings: Findings,
+): void {
   for (const allocation of cell.allocations.values()) {
     if (allocation.host !== host || allocation.desired !== 'run' || isAdopted(allocation)) continue;
     const found = groupIn(allocation, cell);
