@@ -58,6 +58,7 @@ import type { MonitorState } from './api/monitor-state.ts';
 import type { ReaperLimits } from './reaper/reaper-limits.ts';
 import { REAPER_LIMITS } from './reaper/reaper-limits.ts';
 import { Reaper } from './reaper/reaper.ts';
+import { Budgets } from '../src/runtime/records/budgets.ts';
 import { Registration } from './store/registration.ts';
 import { ReportRelay } from './view/report-relay.ts';
 import { monitorRoutes } from './api/api.ts';
@@ -140,6 +141,7 @@ export class Monitor {
   readonly faultWatch: FaultWatch;
   readonly alarms: AlarmWatch;
   readonly reaper: Reaper;
+  readonly #budgets: Budgets;
   /** null: it maintains no database. */
   readonly keeper: StoreKeeper | null;
   readonly #deps: MonitorDeps;
@@ -186,8 +188,10 @@ export class Monitor {
         : new StoreKeeper({ ...this.state, upkeep: deps.upkeep.store, options: deps.upkeep.options });
     this.alarms = this.#makeAlarms();
     const committer = this.#makeCommitter();
+    this.#budgets = new Budgets(this.state, () => undefined, this.state.copy.budgets);
     this.reaper = new Reaper({
       ...this.state,
+      budgets: this.#budgets,
       view: this.state.follower.view,
       limits: { ...REAPER_LIMITS, ...deps.reaper },
       release: (releases) =>
@@ -230,6 +234,7 @@ export class Monitor {
     this.leakWatch.close();
     this.drainWindows.close();
     this.fencing?.close();
+    this.#budgets.close();
     this.state.events.close();
     this.state.relay.close();
     this.state.names.close();
@@ -452,6 +457,8 @@ export class Monitor {
       case 'pauses':
       case 'verdicts':
       case 'remedies':
+      case 'budgets':
+      case 'buckets':
       case 'closedHosts':
         break;
     }

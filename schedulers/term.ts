@@ -3,6 +3,7 @@ import { HostClient } from '../src/clients/host-client.ts';
 import type { CellMeta } from '../src/core/core.ts';
 import { slotName } from '../src/core/cell/ids.ts';
 import type { Pausable, Pause, PauseScope } from '../src/core/quota/pauses.ts';
+import type { BudgetKind } from '../src/core/quota/budgets.ts';
 import { pausedBy } from '../src/core/quota/pauses.ts';
 import type { SharedUse } from '../src/core/cell/claim.ts';
 import { partsOfPool } from '../src/core/quota/shared-resource.ts';
@@ -24,6 +25,7 @@ import { Preemption } from './preemption/preemption.ts';
 import { StartQueue } from './hosts/start-queue.ts';
 import { Intents } from './gangs/intents.ts';
 import { HostCalls } from './calls/calls.ts';
+import { Budgets } from '../src/runtime/records/budgets.ts';
 import { CellPauses } from '../src/runtime/records/pauses.ts';
 import { CellSecrets } from './state/cell-secrets.ts';
 import { JobTable } from './state/job-table.ts';
@@ -87,6 +89,7 @@ export class SchedulerTerm implements Term {
   readonly #ownership: Ownership;
   readonly #reports: Reports;
   readonly pauses: CellPauses;
+  readonly #budgets: Budgets;
   readonly #secrets: CellSecrets;
   readonly #ticketClient: TicketClient;
   readonly #starts: StartQueue;
@@ -126,6 +129,7 @@ export class SchedulerTerm implements Term {
     const intents = new Intents(this);
     const { clock } = world;
     this.pauses = new CellPauses(world, (pause, isOn) => this.#pauseChanged(pause, isOn));
+    this.#budgets = new Budgets(world, (kind, job) => this.#affordable(kind, job));
     this.cell = this.#newCell();
     this.committer = this.#newCommitter(intents);
     this.#secrets = new CellSecrets(world);
@@ -172,6 +176,7 @@ export class SchedulerTerm implements Term {
     const preemption = new Preemption(this, {
       ...{ placer: this.placer, parking: this.#parking, fillsOf, runPlan },
       isPaused: () => this.pauses.on('eviction', {}) !== null,
+      budgets: this.#budgets,
       own: {
         ownOn: (host) => table.entriesOn(host),
         isReporting: (host) => this.#reports.isReporting(host),
@@ -191,7 +196,7 @@ export class SchedulerTerm implements Term {
       ...{ placer: this.placer, parking: this.#parking, stopper, releaser },
       preempt: (job, group, fills, isGang) => void preemption.begin(job, group, fills, isGang),
       records: storedRecords(this),
-      ...{ secrets: this.#secrets, isPaused, isReporting },
+      ...{ secrets: this.#secrets, isPaused, isReporting, budgets: this.#budgets },
       elasticTarget: options.kind === 'elastic' ? new Growth(this).targetOf : null,
       finish: (job, as) => void this.#jobs.finish(job, as),
     });
@@ -284,7 +289,7 @@ export class SchedulerTerm implements Term {
     await Promise.race([
       Promise.all([
         ...[this.cell.ready, this.#ownership.ready, this.#reports.ready],
-        ...[this.pauses.ready, this.#secrets.ready, this.#ticketClient.ready],
+        ...[this.pauses.ready, this.#budgets.ready, this.#secrets.ready, this.#ticketClient.ready],
       ]),
       untilAborted(this.signal),
     ]);
@@ -317,6 +322,7 @@ export class SchedulerTerm implements Term {
     this.#ownership.close();
     this.#ticketClient.close();
     this.pauses.close();
+    this.#budgets.close();
     this.#secrets.close();
     this.cell.close();
     await this.#reports.close();
@@ -333,6 +339,19 @@ export class SchedulerTerm implements Term {
 
   get partition(): Partition {
     return this.#ownership.partition;
+  }
+
+  /** There are tokens for what the job waits for. */
+  #affordable(kind: BudgetKind, key: string): void {
+    const job = this.#table.get(key);
+    if (job === undefined) return;
+    if (kind === 'evictions') this.#parking.wake(job);
+    else this.enqueue(job);
+  }
+
+  /** Why the job waits for a budget of the cell; null: it does not. */
+  budgetWaits(kind: BudgetKind, job: string): string | null {
+    return this.#budgets.whyWaits(kind, job);
   }
 
   /** Who has paused it, and why; null: it goes on. */

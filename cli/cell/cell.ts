@@ -10,6 +10,7 @@
  * - `pause.ts` pauses placement, eviction, updates or restarts, and has them go on.
  * - `alarms.ts` shows what somebody should look at.
  * - `verdicts.ts` shows who is at fault and what is done about it.
+ * - `budgets.ts` shows and says what the cell may do of its own accord.
  * - `cell-status.ts` is `moorage status` without a job.
  */
 import type { Command } from 'commander';
@@ -161,6 +162,7 @@ export function addCellVerbs(program: Command, { run }: ProgramInput): void {
       run(options, async (context) => (await import('./pause.ts')).resume(context, what, options)),
   );
   addFaultVerbs(program, run);
+  addBudgetVerbs(program, run);
   shownVerb(program, 'alarms', 'what somebody should look at: what waits, stops or loops for long').action(
     (options: GlobalOptions) =>
       run(options, async (context) => (await import('./alarms.ts')).alarms(context)),
@@ -211,6 +213,24 @@ function addFaultVerbs(program: Command, run: Runner): void {
   cellVerb(remedies, 'set <file>', 'say what is done about verdicts; - reads the file').action(
     (file: string, options: GlobalOptions) =>
       run(options, async (context) => (await import('./verdicts.ts')).setRemedies(context, file)),
+  );
+}
+
+/** Verbs about what the cell may do of its own accord. */
+function addBudgetVerbs(program: Command, run: Runner): void {
+  const budgets = cellVerb(
+    program,
+    'budgets',
+    'how much the cell may move, replace and preempt, and what is left',
+  ).action((options: GlobalOptions) =>
+    run(options, async (context) => (await import('./budgets.ts')).budgets(context)),
+  );
+  cellVerb(
+    budgets,
+    'set <file>',
+    'say how much it may; what is left out has no bound; - reads the file',
+  ).action((file: string, options: GlobalOptions) =>
+    run(options, async (context) => (await import('./budgets.ts')).setBudgets(context, file)),
   );
 }
 

@@ -4,8 +4,10 @@ import type { VolumeListAnswer } from '../../src/wire/api/volume-api.ts';
 import { refuse } from '../refusals.ts';
 import type { Route, RouteReply, RouteRequest } from '../../src/ports/http.ts';
 import { readSharedName, readSharedResource } from '../../src/wire/api/cell-api.ts';
+import { readBudgetPolicy } from '../../src/wire/budgets/budgets.ts';
 import type { QuotaListAnswer } from '../../src/wire/api/quota-api.ts';
 import { readNamespace, readQuota } from '../../src/wire/api/quota-api.ts';
+import { budgetsIn, setBudgets } from '../limits/budgets.ts';
 import { listQuotas, removeQuota, setQuota } from '../limits/quotas.ts';
 import { deleteVolume, volumeList } from '../limits/volumes.ts';
 import { removeShared, setShared, sharedStatus } from '../limits/shared-resources.ts';
@@ -13,9 +15,9 @@ import type { MonitorState } from './monitor-state.ts';
 import { caughtUp, idIn } from './requests.ts';
 import { checkSubmits } from './sight.ts';
 
-/** What there is of what hosts share, and what namespaces may use. */
+/** What there is of what hosts share, what namespaces may use, and what the cell may do of its own accord. */
 export function limitRoutes(state: MonitorState): Route[] {
-  return [...sharedRoutes(state), ...quotaRoutes(state), ...volumeRoutes(state)];
+  return [...sharedRoutes(state), ...quotaRoutes(state), ...volumeRoutes(state), ...budgetRoutes(state)];
 }
 
 function sharedRoutes(state: MonitorState): Route[] {
@@ -31,6 +33,18 @@ function sharedRoutes(state: MonitorState): Route[] {
   return [
     { method: 'PUT', path: '/v1/shared/:name', right: 'limits', handle: set },
     { method: 'DELETE', path: '/v1/shared/:name', right: 'limits', handle: remove },
+  ];
+}
+
+function budgetRoutes(state: MonitorState): Route[] {
+  const set = async (request: RouteRequest): Promise<RouteReply> => {
+    await caughtUp(state, request, await setBudgets(state, readBudgetPolicy(request.body)));
+    return { status: 200, body: budgetsIn(state) };
+  };
+  const list = async (): Promise<RouteReply> => ({ status: 200, body: budgetsIn(state) });
+  return [
+    { method: 'GET', path: '/v1/budgets', right: 'read', handle: list },
+    { method: 'PUT', path: '/v1/budgets', right: 'operate', handle: set },
   ];
 }
 

@@ -48,6 +48,7 @@ const ACTS: Readonly<Record<string, ActOf>> = {
   }),
   'DELETE /v1/verdicts': ({ query }) => ({ act: 'clear-verdict', target: clipped(query['suspect']) }),
   'PUT /v1/remedies': ({ body }) => ({ act: 'set-remedies', target: 'remedies', detail: json(body) }),
+  'PUT /v1/budgets': ({ body }) => ({ act: 'set-budgets', target: 'budgets', detail: json(body) }),
   'POST /v1/hosts/:host/eligibility': ({ params, body }) => ({
     ...{ act: textOf(body, 'state') || 'eligibility', target: clipped(params['host']) },
     detail: plannedOf(body) ?? textOf(body, 'reason'),

@@ -1,13 +1,10 @@
 import { takeRemedy } from '../../src/core/detector/remedies.ts';
 import type { Remedy, RemedyPolicy } from '../../src/core/detector/remedies.ts';
 import type { Verdict } from '../../src/core/detector/verdict.ts';
-import type { Entry } from '../../src/ports/cell-store.ts';
+import { changeRecord } from '../../src/runtime/records/change-record.ts';
 import { remedyBudgetCodec } from '../../src/wire/verdicts/verdict-records.ts';
 import type { MonitorContext } from '../context.ts';
 import { outcomeUnknown, refuse } from '../refusals.ts';
-
-/** Each try fails only when another monitor has changed the record. */
-const TRIES_MAX = 8;
 
 /**
  * How many remedies the cell has had within an hour, in one record that is changed by compare before a remedy is applied:
@@ -39,21 +36,14 @@ export class RemedyBudget {
     next: (taken: Readonly<Record<string, number>>) => Readonly<Record<string, number>> | null,
   ): Promise<boolean> {
     const { store, keys } = this.#ports;
-    const key = keys.remedyBudget;
-    let entry: Entry | undefined = (await store.read([key])).entries.get(key);
-    for (let tries = 0; tries < TRIES_MAX; tries++) {
-      const takenAtMs = next(entry === undefined ? {} : remedyBudgetCodec.decode(entry.value).takenAtMs);
-      if (takenAtMs === null) return false;
-      const reply = await store.attempt({
-        compares: [{ key, target: 'modRevision', equals: entry?.modRevision ?? 0 }],
-        writes: [{ kind: 'put', key, value: remedyBudgetCodec.encode({ takenAtMs }) }],
-        readBack: [key],
-      });
-      if (reply.outcome === 'applied') return true;
-      if (reply.outcome === 'unknown') throw outcomeUnknown('it is tried again: twice counts once');
-      entry = reply.found.get(key);
-    }
-    throw refuse(409, 'contended', 'other monitors are taking of the same budget; try again');
+    const change = await changeRecord(store, keys.remedyBudget, remedyBudgetCodec, (known) => {
+      const takenAtMs = next(known?.takenAtMs ?? {});
+      return takenAtMs === null ? null : { takenAtMs };
+    });
+    if (change.kind === 'unknown') throw outcomeUnknown('it is tried again: twice counts once');
+    if (change.kind === 'contended')
+      throw refuse(409, 'contended', 'other monitors are taking of the same budget; try again');
+    return change.kind === 'written';
   }
 }
 

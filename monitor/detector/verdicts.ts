@@ -1,13 +1,11 @@
 import type { RemedyState, Verdict } from '../../src/core/detector/verdict.ts';
 import { domainsOf, hostSuspect } from '../../src/core/detector/suspects.ts';
 import { isVerdictOn, verdictText } from '../../src/core/detector/verdict.ts';
-import type { Entry } from '../../src/ports/cell-store.ts';
+import { changeRecord } from '../../src/runtime/records/change-record.ts';
 import { verdictCodec } from '../../src/wire/verdicts/verdict-records.ts';
 import type { MonitorContext } from '../context.ts';
 import { outcomeUnknown, refuse } from '../refusals.ts';
 
-/** Each try fails only when somebody else changed the same verdict. */
-const TRIES_MAX = 8;
 /** So long the record of an ended verdict is kept: whoever is at fault again is closed for longer. */
 export const ENDED_KEPT_MS = 24 * 3_600_000;
 /** So long nobody finds the suspect again whom an operator cleared. */
@@ -108,20 +106,10 @@ export class VerdictWriter {
     next: (known: Verdict | undefined) => Verdict | null,
   ): Promise<{ readonly revision: number; readonly isChanged: boolean }> {
     const { store, keys } = this.#ports;
-    const key = keys.verdict(suspect);
-    let entry: Entry | undefined = (await store.read([key])).entries.get(key);
-    for (let tries = 0; tries < TRIES_MAX; tries++) {
-      const wanted = next(entry === undefined ? undefined : verdictCodec.decode(entry.value));
-      if (wanted === null) return { revision: entry?.modRevision ?? 0, isChanged: false };
-      const reply = await store.attempt({
-        compares: [{ key, target: 'modRevision', equals: entry?.modRevision ?? 0 }],
-        writes: [{ kind: 'put', key, value: verdictCodec.encode(wanted) }],
-        readBack: [key],
-      });
-      if (reply.outcome === 'applied') return { revision: reply.revision, isChanged: true };
-      if (reply.outcome === 'unknown') throw outcomeUnknown('ask for the same again: twice counts once');
-      entry = reply.found.get(key);
-    }
-    throw refuse(409, 'contended', 'others are changing the same verdict; try again');
+    const change = await changeRecord(store, keys.verdict(suspect), verdictCodec, next);
+    if (change.kind === 'unknown') throw outcomeUnknown('ask for the same again: twice counts once');
+    if (change.kind === 'contended')
+      throw refuse(409, 'contended', 'others are changing the same verdict; try again');
+    return { revision: change.revision, isChanged: change.kind === 'written' };
   }
 }

@@ -92,6 +92,8 @@ function bodyOf(change: CellChange): EventBody | null {
     case 'pools':
     case 'openid':
     case 'remedies':
+    case 'budgets':
+    case 'buckets':
     case 'closedHosts':
       return null;
     case 'verdicts':

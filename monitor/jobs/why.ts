@@ -7,6 +7,7 @@ import type { JobSummary, RunExit, SchedulerListAnswer, SilentHost } from '../..
 import { isLooping, restartsText } from '../../src/core/slots/restarts.ts';
 import { ProblemError } from '../../src/wire/api/problem.ts';
 import type { Why } from '../../src/wire/api/scheduler-api.ts';
+import { HELD_STAGE } from '../../src/wire/api/scheduler-api.ts';
 import type { Clock } from '../../src/ports/clock.ts';
 import type { SilentHosts } from '../hosts/silent-hosts.ts';
 import type { CellCopy } from '../view/view.ts';
@@ -51,7 +52,11 @@ export class SchedulerQueries {
   async #why(jobKey: string, record: JobRecord, standing: Standing): Promise<Why> {
     const owner = this.#copy.owners.get(jobKey)?.value.scheduler;
     const finished = finishedAs(record, standing);
-    if (finished !== null) return explained(record, owner ?? '', finished, standing.summary.phase, 0);
+    if (finished !== null)
+      return (
+        (await this.#heldBack(record, standing, owner)) ??
+        explained(record, owner ?? '', finished, standing.summary.phase, 0)
+      );
     if (owner === undefined) return this.#unowned(record);
     const address = this.#copy.roles.get(`scheduler/${owner}`)?.value.address;
     if (address === undefined)
@@ -64,6 +69,15 @@ export class SchedulerQueries {
       ...answer,
       summary: [answer.summary, ...standing.silent.map(({ detail }) => detail)].join('; '),
     };
+  }
+
+  /** All of it runs, and some is to run elsewhere: its owner knows. @returns null: none of it waits for a budget */
+  async #heldBack(record: JobRecord, standing: Standing, owner = ''): Promise<Why | null> {
+    const isBounded = Object.keys(this.#copy.budgets.get('')?.value ?? {}).length > 0;
+    const address = this.#copy.roles.get(`scheduler/${owner}`)?.value.address;
+    if (!isBounded || standing.summary.counts.running === 0 || address === undefined) return null;
+    const answer = await answerOf(this.#client.why(address, record.job.namespace, record.job.name));
+    return answer?.groups.some(({ stage }) => stage === HELD_STAGE) === true ? answer : null;
   }
 
   #unowned(record: JobRecord): Why {

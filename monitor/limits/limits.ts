@@ -1,6 +1,6 @@
 /**
  * What operators define. `quotas.ts`: what namespaces may use. `shared-resources.ts`: what hosts share. `pauses.ts`: what is
- * paused. `volumes.ts`: data that outlives allocations.
+ * paused. `volumes.ts`: data that outlives allocations. `budgets.ts`: what the cell may do of its own accord.
  */
 import type { Write } from '../../src/ports/cell-store.ts';
 import { outcomeUnknown } from '../refusals.ts';

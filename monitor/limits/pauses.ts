@@ -1,5 +1,6 @@
 import type { Pausable, Pause, PauseScope } from '../../src/core/quota/pauses.ts';
 import { isInForce, pauseName, PAUSABLE } from '../../src/core/quota/pauses.ts';
+import { changeRecord } from '../../src/runtime/records/change-record.ts';
 import { PeriodicTask } from '../../src/runtime/wait/periodic-task.ts';
 import { pauseCodec } from '../../src/wire/records/records.ts';
 import type { MonitorContext } from '../context.ts';
@@ -8,8 +9,6 @@ import { monitorRank } from '../view/rank.ts';
 import type { CellCopy } from '../view/view.ts';
 import type { LimitPorts } from './limits.ts';
 
-/** Each try fails only when another operator changed the same pause. */
-const TRIES_MAX = 8;
 const CHECK_MS = 1_000;
 /** So long the record of an ended pause is kept: what an update may take is counted from its end. */
 export const ENDED_KEPT_MS = 24 * 3_600_000;
@@ -45,22 +44,14 @@ export async function setPause(
   pause: Omit<Pause, 'what' | keyof PauseScope> | null,
   expected: (known: Pause) => boolean = () => true,
 ): Promise<number> {
-  const key = keys.pause(pauseName(what, scope));
-  let entry = (await store.read([key])).entries.get(key);
-  for (let tries = 0; tries < TRIES_MAX; tries++) {
-    const known = entry === undefined ? undefined : pauseCodec.decode(entry.value);
-    if (pause === null && (!isInForce(known) || !expected(known))) return entry?.modRevision ?? 0;
-    const next = pause ?? ended(known, clock.nowMs());
-    const reply = await store.attempt({
-      compares: [{ key, target: 'modRevision', equals: entry?.modRevision ?? 0 }],
-      writes: [{ kind: 'put', key, value: pauseCodec.encode({ ...next, ...scope, what }) }],
-      readBack: [key],
-    });
-    if (reply.outcome === 'applied') return reply.revision;
-    if (reply.outcome === 'unknown') throw outcomeUnknown('ask for the same again: twice counts once');
-    entry = reply.found.get(key);
-  }
-  throw refuse(409, 'contended', 'others are changing what is paused; try again');
+  const change = await changeRecord(store, keys.pause(pauseName(what, scope)), pauseCodec, (known) => {
+    if (pause === null && (!isInForce(known) || !expected(known))) return null;
+    return { ...(pause ?? ended(known, clock.nowMs())), ...scope, what };
+  });
+  if (change.kind === 'unknown') throw outcomeUnknown('ask for the same again: twice counts once');
+  if (change.kind === 'contended')
+    throw refuse(409, 'contended', 'others are changing what is paused; try again');
+  return change.revision;
 }
 
 function ended(known: Pause | undefined, nowMs: number): Omit<Pause, 'what' | keyof PauseScope> {

@@ -6,6 +6,7 @@ import { hasBrought } from '../../src/core/cell/volume.ts';
 import { isTerminal } from '../../src/core/host/states.ts';
 import { givenUpAtMs, givenUpOutcome } from '../../src/core/slots/given-up.ts';
 import { forgottenOutcome, outcomeOf } from '../../src/core/slots/outcomes.ts';
+import type { Budgets } from '../../src/runtime/records/budgets.ts';
 import type { CellView } from '../../src/runtime/reports/cell-view.ts';
 import { allocationCodec } from '../../src/wire/records/records.ts';
 import type { MonitorContext } from '../context.ts';
@@ -16,6 +17,8 @@ import type { HostOrders, HostOrdersDeps } from './host-orders.ts';
 export interface LeftoversDeps extends MonitorContext, HostOrdersDeps {
   readonly view: CellView;
   readonly limits: ReaperLimits;
+  /** The cell's budgets. Who waits is looked at again by the next sweep. */
+  readonly budgets: Pick<Budgets, 'has' | 'ask'>;
   /** Commits releases: the record and the claim go, the outcome is written, in one transaction a host. */
   release(releases: readonly Release[]): Promise<unknown>;
 }
@@ -48,12 +51,21 @@ export class Leftovers {
     if (freshness === undefined || freshness.staleSinceMs !== null) {
       const atMs = givenUpAtMs(copy.eligibility.get(allocation.host)?.value, limits.orphanMs);
       if (atMs === null || clock.nowMs() < atMs || this.#awaitsFence(allocation)) return;
+      if (!this.#canAfford(allocation)) return;
       const outcome = givenUpOutcome(allocation, report ?? null, clock.nowMs());
       const fenced = this.#isFenced(allocation) ? { isFenced: true as const } : {};
       return this.#release({ allocation, revision, outcome, ...fenced });
     }
     if (allocation.desired !== 'run') return this.#stopOnHost(row);
     if (mayStop) await this.#writeStop(row);
+  }
+
+  /** An operator's own word needs no token, nor what somebody answers for. */
+  #canAfford(allocation: Allocation): boolean {
+    const { copy, budgets } = this.#deps;
+    const isConfirmed = copy.eligibility.get(allocation.host)?.value.confirmed !== undefined;
+    if (isConfirmed || this.#isFenced(allocation) || budgets.has('orphans', allocation.id)) return true;
+    return budgets.ask('orphans', allocation.id, [allocation.id]);
   }
 
   /** Its job may be submitted again, and must not find its slot free while this one may run. */

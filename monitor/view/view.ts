@@ -9,6 +9,8 @@
  */
 import type { OpenIdProvider } from '../../src/core/access/openid.ts';
 import type { Allocation, Outcome } from '../../src/core/cell/allocation.ts';
+import type { BudgetPolicy } from '../../src/core/quota/budgets.ts';
+import type { Bucket } from '../../src/core/quota/token-bucket.ts';
 import type { RemedyPolicy } from '../../src/core/detector/remedies.ts';
 import type { Verdict } from '../../src/core/detector/verdict.ts';
 import type { CellMeta } from '../../src/core/core.ts';
@@ -45,6 +47,7 @@ import {
   sharedResourceCodec,
 } from '../../src/wire/records/records.ts';
 import type { ClosedHosts } from '../../src/wire/verdicts/verdict-records.ts';
+import { bucketCodec, budgetPolicyCodec } from '../../src/wire/budgets/budget-records.ts';
 import {
   closedHostsCodec,
   remedyPolicyCodec,
@@ -76,6 +79,8 @@ export interface RecordKinds {
   readonly openid: OpenIdProvider;
   readonly verdicts: Verdict;
   readonly remedies: RemedyPolicy;
+  readonly budgets: BudgetPolicy;
+  readonly buckets: Bucket;
   readonly closedHosts: ClosedHosts;
 }
 
@@ -125,6 +130,10 @@ export class CellCopy {
   readonly verdicts: RecordCache<Verdict>;
   /** One record, of no name. */
   readonly remedies: RecordCache<RemedyPolicy>;
+  /** One record, of no name. */
+  readonly budgets: RecordCache<BudgetPolicy>;
+  /** By the kind of budget. */
+  readonly buckets: RecordCache<Bucket>;
   /** By `pool/<pool>`. */
   readonly closedHosts: RecordCache<ClosedHosts>;
   /** Allocations and outcomes by `<namespace>/<job>`, and allocations by host. */
@@ -171,6 +180,8 @@ export class CellCopy {
     this.openid = this.#cache('openid', keys.openid, (text) => openIdProviderCodec.decode(text));
     this.verdicts = this.#cache('verdicts', keys.verdicts, (text) => verdictCodec.decode(text));
     this.remedies = this.#cache('remedies', keys.remedies, (text) => remedyPolicyCodec.decode(text));
+    this.budgets = this.#cache('budgets', keys.budgets, (text) => budgetPolicyCodec.decode(text));
+    this.buckets = this.#cache('buckets', keys.buckets, (text) => bucketCodec.decode(text));
     this.closedHosts = this.#cache('closedHosts', keys.closedHosts, (text) => closedHostsCodec.decode(text));
     this.meta = this.#cache('meta', keys.meta, (text) => metaCodec.decode(text));
     this.shared = this.#cache('shared', keys.shared, (text) => sharedResourceCodec.decode(text));

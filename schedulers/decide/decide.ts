@@ -14,6 +14,7 @@
  * 7. `why.ts` explains to people why slots do not run; `explanations.ts` has why those that are parked have no place.
  */
 import type { Group } from '../../src/core/cell/job.ts';
+import type { BudgetKind } from '../../src/core/quota/budgets.ts';
 import { pausedBy } from '../../src/core/quota/pauses.ts';
 import { givenUpOutcome } from '../../src/core/slots/given-up.ts';
 import { outcomeOf } from '../../src/core/slots/outcomes.ts';
@@ -22,6 +23,7 @@ import { evaluate } from '../../src/core/slots/slots.ts';
 import type { Releaser } from '../commit/releaser.ts';
 import { isAllOrNothing, isCommitting } from '../gangs/gangs.ts';
 import type { Stopper } from '../hosts/stopper.ts';
+import type { Budgets } from '../../src/runtime/records/budgets.ts';
 import type { CellSecrets } from '../state/cell-secrets.ts';
 import type { DecidedPlan } from '../state/decided-plan.ts';
 import { backOffGroup } from '../state/group-backoff.ts';
@@ -36,6 +38,9 @@ import { endUnplaceable, summaryOf } from './unplaceable.ts';
 
 /** How often a secret that is not there is looked for. */
 const SECRET_WAIT_MS = 2_000;
+
+/** For what a job's slots ask. */
+const ASKED_BY_SLOTS: readonly BudgetKind[] = ['replacements', 'moves', 'orphans'];
 
 export interface Decision {
   readonly placed: number;
@@ -75,6 +80,8 @@ export interface DeciderParts {
   readonly isPaused: (job: OwnedJob) => boolean;
   /** Does the host report now? */
   readonly isReporting: (host: string) => boolean;
+  /** The cell's budgets; absent: nothing is bounded. */
+  readonly budgets?: Pick<Budgets, 'has' | 'ask'>;
   /** How many instances an elastic group should have; null: the scheduler is not elastic. */
   readonly elasticTarget: JobView['elasticTarget'] | null;
   readonly finish: (job: OwnedJob, as: NonNullable<Evaluation['finished']>) => void;
@@ -93,7 +100,7 @@ export class Decider {
   decide(job: OwnedJob): Decision {
     if (job.dropped || job.finishing || job.stale) return NOTHING;
     const nowMs = wallMs(this.#term.world);
-    const todo = this.todoOf(job, nowMs);
+    const todo = this.#affordable(job, nowMs);
     job.revisit = false;
     if (todo.stops.length > 0) void this.#parts.stopper.stop(job, todo.stops);
     if (job.entries.size > 0) {
@@ -111,9 +118,20 @@ export class Decider {
     return todo.grows.length === 0 ? decision : this.#grow(job, todo.grows, decision);
   }
 
+  /** Evaluates it again when there were tokens for what it asks for. */
+  #affordable(job: OwnedJob, nowMs: number): Evaluation {
+    const todo = this.todoOf(job, nowMs);
+    const { budgets } = this.#parts;
+    if (budgets === undefined) return todo;
+    const asked = (kind: BudgetKind): readonly string[] =>
+      todo.asks.filter((ask) => ask.kind === kind).map(({ allocation }) => allocation.id);
+    const isMore = ASKED_BY_SLOTS.map((kind) => budgets.ask(kind, job.key, asked(kind))).includes(true);
+    return isMore ? this.todoOf(job, nowMs) : todo;
+  }
+
   todoOf(job: OwnedJob, nowMs: number): Evaluation {
     const { cell, world, pauses } = this.#term;
-    const { elasticTarget } = this.#parts;
+    const { budgets, elasticTarget } = this.#parts;
     const scope = { namespace: job.namespace, job: job.name };
     const monotonicMs = world.clock.monotonicMs();
     return evaluate({
@@ -137,6 +155,7 @@ export class Decider {
       isReporting: (host) => this.#parts.isReporting(host),
       ...(elasticTarget === null || elasticTarget === undefined ? {} : { elasticTarget }),
       isPaused: () => this.#parts.isPaused(job),
+      ...(budgets === undefined ? {} : { isAffordable: (kind, id) => budgets.has(kind, id) }),
       takes: (group, host, allocation) => this.#parts.placer.takes(job, group, host, allocation),
       nowMs,
     });

@@ -92,6 +92,11 @@ export class Parking {
     }
   }
 
+  /** The job may make room for itself now. */
+  wake(job: OwnedJob): void {
+    if (!this.#unpark(job, () => true)) this.#wake(job);
+  }
+
   wakeAll(): void {
     for (const job of [...this.#jobs]) this.#unpark(job, () => true);
   }

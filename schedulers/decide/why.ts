@@ -1,7 +1,9 @@
 import type { Fill, Evaluation, Rollout } from '../../src/core/slots/job-view.ts';
 import type { Group } from '../../src/core/cell/job.ts';
 import type { Pausable, PauseScope } from '../../src/core/quota/pauses.ts';
+import type { BudgetKind } from '../../src/core/quota/budgets.ts';
 import type { Fits } from '../../src/core/placement/fits.ts';
+import { HELD_STAGE } from '../../src/wire/api/scheduler-api.ts';
 import type { Why, WhyGroup } from '../../src/wire/api/scheduler-api.ts';
 import type { OwnedJob } from '../state/owned-job.ts';
 import type { Term } from '../state/state.ts';
@@ -16,6 +18,8 @@ export interface WhyTerm extends Pick<Term, 'world' | 'options' | 'cell'> {
   readonly placer: Pick<Placer, 'bind' | 'explain' | 'fits'>;
   /** Why it is paused; null: it is not. */
   readonly pauseOf: (what: Pausable, target: PauseScope) => string | null;
+  /** Why the job waits for a budget of the cell; null: it does not. */
+  readonly budgetWaits: (kind: BudgetKind, job: string) => string | null;
 }
 
 /** Why a job has slots that do not run: evaluated anew, not what the last decision remembered. */
@@ -70,15 +74,18 @@ function whyGroup(term: WhyTerm, job: OwnedJob, name: string, todo: Evaluation):
   const parked = stage === 'parked' && isShort ? summaryOf(explained) : detail;
   const grown = fills.length === 0 ? grownBy(term, job, group) : '';
   const pause = term.pauseOf('eviction', {});
-  const kept = pause === null || job.record.job.precedence === 0 ? '' : `; no preemption: ${pause}`;
+  const held = heldBack(todo, name, (kind) => term.budgetWaits(kind, job.key));
+  const noEviction = pause ?? term.budgetWaits('evictions', job.key);
+  const kept = noEviction === null || job.record.job.precedence === 0 ? '' : `; no preemption: ${noEviction}`;
   return {
     group: name,
     pending: fills.length,
     tries: state.tries,
     conflicts: state.conflicts,
     nextTryMs,
-    stage,
-    detail: stage === 'parked' && fitting !== null ? shortOf(group, fitting, parked) + kept : parked + grown,
+    stage: held !== '' && stage === 'running' ? HELD_STAGE : stage,
+    detail:
+      stage === 'parked' && fitting !== null ? shortOf(group, fitting, parked) + kept : parked + grown + held,
     hosts: explained?.hosts ?? [],
     hostsTotal: term.cell.state.size,
     refusals: explained?.refusals ?? [],
@@ -108,6 +115,18 @@ function grownBy({ options, world }: WhyTerm, job: OwnedJob, group: Group): stri
   const { blockedUntilMs, blockedWhy } = job.group(group.name);
   const blocked = blockedUntilMs > world.clock.monotonicMs() ? `; grows no further: ${blockedWhy}` : '';
   return `; ${grownText(options.elastic, group, wanted)}${blocked}`;
+}
+
+/** What the group would do if the cell could afford it, and why it does not: `; 3 replacements: waits for …`. */
+function heldBack({ asks }: Evaluation, group: string, waits: (kind: BudgetKind) => string | null): string {
+  const ofGroup = asks.filter(({ allocation }) => allocation.group === group);
+  const kinds = [...new Set(ofGroup.map(({ kind }) => kind))];
+  return kinds
+    .map((kind) => {
+      const held = ofGroup.filter((ask) => ask.kind === kind).length;
+      return `; ${String(held)} ${kind}: ${waits(kind) ?? 'in the decision queue'}`;
+    })
+    .join('');
 }
 
 type Stage = Pick<WhyGroup, 'stage' | 'detail' | 'nextTryMs'>;

@@ -111,6 +111,7 @@ export class DryRun {
       decider: this.#decider,
       placer,
       pauseOf: parts.pauseOf,
+      budgetWaits: () => null,
     };
   }
 

@@ -16,12 +16,15 @@
  */
 import { askOf } from '../../src/core/cell/ask.ts';
 import type { Group } from '../../src/core/cell/job.ts';
+import { SURPLUS_PRECEDENCE } from '../../src/core/cell/claim.ts';
 import type { Fill } from '../../src/core/slots/job-view.ts';
 import { StoreError } from '../../src/ports/cell-store.ts';
+import type { Budgets } from '../../src/runtime/records/budgets.ts';
 import type { Parking } from '../decide/parking.ts';
+import { backOffGroup } from '../state/group-backoff.ts';
 import type { GroupState, OwnedJob } from '../state/owned-job.ts';
 import type { Term } from '../state/state.ts';
-import { idsOf } from '../state/state.ts';
+import { idsOf, undoAssumed } from '../state/state.ts';
 import { GangPreemption } from './gang-preemption.ts';
 import type { OwnVictimsParts } from './own-victims.ts';
 import { OwnVictims } from './own-victims.ts';
@@ -41,6 +44,8 @@ export interface PreemptionParts extends Pick<SearchParts, 'placer' | 'isPaused'
   readonly isGone?: (allocation: string) => boolean;
   /** Absent: every host is asked what runs there. */
   readonly own?: OwnVictimsParts;
+  /** The cell's budget of evictions; absent: nothing is bounded. */
+  readonly budgets?: Pick<Budgets, 'take' | 'isWaiting' | 'whyWaits'>;
   /** Tickets, commit and start. @returns when the plan has come to its end */
   readonly runPlan: (job: OwnedJob, plan: PreemptionPlan) => Promise<unknown>;
 }
@@ -76,6 +81,8 @@ export class Preemption {
     const state = job.group(group.name);
     const [first] = fills;
     if (first === undefined || state.preempting !== null || this.#parts.isPaused()) return;
+    // It is woken when there are tokens.
+    if (this.#parts.budgets?.isWaiting('evictions', job.key) === true) return;
     const host = this.#slots.host(job, group, first);
     if (host === undefined) return;
     state.preempting = `precedence ${String(job.record.job.precedence)} preempts lower precedence, first on ${host}`;
@@ -96,7 +103,7 @@ export class Preemption {
     try {
       if (firstHost === null) {
         const plan = await this.#gangs.find(job, group, fills);
-        if (plan !== null) plans.push(this.#runPlan(job, state, plan));
+        if (plan !== null && this.#affords(job, group, plan)) plans.push(this.#runPlan(job, state, plan));
       } else await this.#findSlots(job, group, state, fills, firstHost, plans);
     } catch (error) {
       if (!(error instanceof StoreError)) throw error;
@@ -123,7 +130,8 @@ export class Preemption {
     for (const [at, fill] of fills.entries()) {
       const plan = this.#slots.findOwn(job, group, state, fill, at === 0 ? firstHost : undefined);
       if (plan === null) rest.push(fill);
-      else plans.push(this.#runPlan(job, state, plan));
+      else if (this.#affords(job, group, plan)) plans.push(this.#runPlan(job, state, plan));
+      else return;
     }
     // Where one slot bears on the host of the next, they are looked for one after the other.
     const isApart = group.distinct.length === 0 && askOf(group).shared === undefined;
@@ -132,12 +140,26 @@ export class Preemption {
       const found = await Promise.all(
         rest.slice(at, at + together).map(async (fill) => {
           const plan = await this.#slots.ask(job, group, state, fill);
-          if (plan !== null) plans.push(this.#runPlan(job, state, plan));
-          return plan !== null;
+          if (plan === null || !this.#affords(job, group, plan)) return false;
+          plans.push(this.#runPlan(job, state, plan));
+          return true;
         }),
       );
       if (found.includes(false)) return;
     }
+  }
+
+  /** Spends a token for each victim; without them all is as it was, and the job waits. */
+  #affords(job: OwnedJob, group: Group, plan: PreemptionPlan): boolean {
+    const { budgets } = this.#parts;
+    const amount = plan.evictions.filter(({ victim }) => victim.precedence !== SURPLUS_PRECEDENCE).length;
+    if (budgets === undefined || budgets.take('evictions', job.key, amount)) return true;
+    for (const host of plan.hosts) this.#busyHosts.delete(host);
+    for (const entry of plan.entries) undoAssumed(this.#term, job, entry);
+    if (budgets.isWaiting('evictions', job.key)) return false;
+    // Fewer victims may do later; what was given back looks like room for the same ones.
+    backOffGroup(this.#term, job, group.name, budgets.whyWaits('evictions', job.key) ?? '', null);
+    return false;
   }
 
   #runPlan(job: OwnedJob, state: GroupState, plan: PreemptionPlan): Promise<unknown> {

@@ -110,10 +110,11 @@ export class PrivateCell {
     const cutOffMs = (eligibility?.silentMs ?? 0) + this.#clock.monotonicMs() - lostAtMs;
     const atMs = givenUpAtMs(eligibility, this.#orphanMs);
     const isRemoved = eligibility?.confirmed === 'removed';
+    const isConfirmed = eligibility?.confirmed !== undefined;
     const fences = eligibility?.fences;
     return {
       ...{ state, drainDeadlineMs, cutOffMs, ...silent },
-      ...(atMs === null ? {} : { givenUpAtMs: atMs, isRemoved }),
+      ...(atMs === null ? {} : { givenUpAtMs: atMs, isRemoved, isConfirmed }),
       ...(fences === undefined ? {} : { fences }),
     };
   }

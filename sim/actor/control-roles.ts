@@ -48,7 +48,7 @@ export function schedulerActor(environment: Environment, settings: SchedulerSett
 export function monitorActor(
   environment: Environment,
   id: string,
-  fences: PowerFences | null,
+  { fences, orphanMs }: { readonly fences: PowerFences | null; readonly orphanMs: number | undefined },
   onUp: (monitor: Monitor) => void,
 ): Actor {
   return new Actor(environment, {
@@ -59,6 +59,7 @@ export function monitorActor(
       const monitor = new Monitor({
         ...{ cell: CELL, id, version: VERSION, listen: LISTEN, store, http, server },
         ...{ clock, random, log, metrics: silentMetrics, digest },
+        ...(orphanMs === undefined ? {} : { reaper: { orphanMs } }),
         ...(fences === null ? {} : { fencing: fencingBy(fences, life.life) }),
       });
       onUp(monitor);

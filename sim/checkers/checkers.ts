@@ -40,6 +40,7 @@
  * | I73 | `processes/data-holders.ts`, `resources/pools.ts` |
  * | I74 | `resources/neighbours.ts`, `resources/host-usage.ts` |
  * | I75 | `commits/remedies.ts` |
+ * | I76 | `commits/budgets.ts` |
  * | S0.1 | `losses/lost-host-moves.ts`, `commits/drained-slots.ts` |
  * | S0.14 | `commits/duplicates.ts` |
  * | distinct | `commits/distinct.ts` |
@@ -64,6 +65,7 @@ import { FenceChecker } from './commits/fenced.ts';
 import { checkDuplicates } from './commits/duplicates.ts';
 import { checkDrainedSlots } from './commits/drained-slots.ts';
 import { checkRemedies } from './commits/remedies.ts';
+import { BudgetChecker } from './commits/budgets.ts';
 import { checkMoves } from './commits/moves.ts';
 import { checkDrained } from './liveness/drained.ts';
 import { beforeOf, ComparedWritesChecker } from './store/compared-writes.ts';
@@ -181,6 +183,7 @@ function checkRevisions(
   const gangs = new GangChecker();
   const losses = new LossChecker(keys);
   const fences = new FenceChecker();
+  const budgets = clockFaultsOf(history).size === 0 ? new BudgetChecker() : null;
   const available = new AvailableChecker();
   const disturbed = new DisturbedTimes(history);
   const moves = new LostHostMoveChecker(history.nemesis);
@@ -201,6 +204,7 @@ function checkRevisions(
     checkDistinct(step, state.cell, run, findings);
     checkClosed(step, state.cell, findings, isNew);
     checkRemedies(step, state.cell, findings);
+    budgets?.check(step, state.cell, at, at.fact, findings);
     available.check(step, state.cell, at, { run, disturbed, askedAtMs: at.fact.askedAtMs }, findings);
     checkDrainedSlots(step, state.cell, run, findings);
     checkSurplus(step, run, findings);

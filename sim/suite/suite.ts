@@ -3,7 +3,7 @@
  * `sim/mutants` are looked for in them, and one seed in twenty of `npm run sim` is one of them.
  *
  * - `requests.ts`: what clients ask for in most of them
- * - for single themes: `blamed.ts` (hosts and versions that are at fault), `grown.ts` (elastic jobs, and others that take their surplus), `apart.ts` (jobs with `distinct` and `spread`), `drained.ts` (an operator closes and opens hosts), `fenced.ts` (jobs that want a fence), `volumes.ts` (jobs with data), `followed.ts`
+ * - for single themes: `blamed.ts` (hosts and versions that are at fault), `budgeted.ts` (what the cell does of its own accord is bounded), `grown.ts` (elastic jobs, and others that take their surplus), `apart.ts` (jobs with `distinct` and `spread`), `drained.ts` (an operator closes and opens hosts), `fenced.ts` (jobs that want a fence), `volumes.ts` (jobs with data), `followed.ts`
  *   (monitors fail while events are followed), `gpus.ts` (jobs that ask for devices),
  *   `neighbours.ts` (jobs of classes that avoid each other), `named.ts` (services that are followed by name), `rolled.ts` (updates that fail or wait), `read.ts` (monitors and disks fail while output is
  *   read), `rivals.ts` (up to six schedulers, and work that is preempted)
@@ -20,6 +20,7 @@ import { BUSY_CELL, SMALL_CELL } from '../world/scenario.ts';
 import { followedFaults } from './followed.ts';
 import { apart } from './apart.ts';
 import { badHosts, blamed, drawnPolicy } from './blamed.ts';
+import { drawnBudgets, replaced } from './budgeted.ts';
 import { drawnHostActions, drawnMoves, lasting } from './drained.ts';
 import { asking, DEVICES } from './gpus.ts';
 import { keeping } from './volumes.ts';
@@ -152,11 +153,7 @@ const RUNS = {
     ),
   }),
   /** An operator who closes and opens hosts, and moves what runs. */
-  drained: (random) => {
-    const hostActions = drawnHostActions(SHORT, random.split('verdicts'));
-    const scenario = { ...SHORT, hostActions, movesAtMs: drawnMoves(SHORT, random.split('moves')) };
-    return burstIn(scenario, UNSURE, random, (request) => lasting(request, random));
-  },
+  drained: drainedRun,
   /** Services that hosts follow by name, changed and stopped also after the last fault, and a host that is lost in some. */
   named: namedRun,
   /** Updates that fail, are undone, or wait for a promotion, and schedulers that die meanwhile. */
@@ -166,6 +163,8 @@ const RUNS = {
   }),
   /** Hosts and versions that are at fault, more of them than may be closed or remedied, and monitors that meet at the bounds. */
   blamed: blamedRun,
+  /** A host that is lost, or several, and little that may be replaced within a while. */
+  budgeted: budgetedRun,
   /** Elastic jobs that fill the cell, and newcomers that take their surplus. */
   grown: (random) => ({
     scenario: { ...GROWN, elastic: drawnRule(random.split('rule')) },
@@ -173,11 +172,7 @@ const RUNS = {
     requests: grown(random.split('grown'), GROWN.activeMs),
   }),
   /** One to six schedulers, and work that preempts. */
-  rivals: (random) => {
-    const scenario = { ...SHORT, schedulers: drawnSchedulers(random.split('schedulers')) };
-    const { requests, ...run } = burstIn(scenario, UNSURE, random);
-    return { ...run, requests: [...requests, ...preempting(random.split('evicting'), SHORT.activeMs)] };
-  },
+  rivals: rivalsRun,
 } satisfies Readonly<Record<string, (random: SeededRandom) => Run>>;
 
 export type Theme = keyof typeof RUNS;
@@ -209,6 +204,43 @@ function blamedRun(random: SeededRandom): Run {
     faults: { store: { delayMaxMs: 600, watchLags: 0.3, watchLagMs: 1_500, replyLost: 0.03 } },
     faultPlan: badHosts(random.split('hosts'), hosts, activeMs),
     requests: blamed(random.split('services'), activeMs),
+  };
+}
+
+function drainedRun(random: SeededRandom): Run {
+  const hostActions = drawnHostActions(SHORT, random.split('verdicts'));
+  const scenario = { ...SHORT, hostActions, movesAtMs: drawnMoves(SHORT, random.split('moves')) };
+  return burstIn(scenario, UNSURE, random, (request) => lasting(request, random));
+}
+
+function rivalsRun(random: SeededRandom): Run {
+  const scenario = { ...SHORT, schedulers: drawnSchedulers(random.split('schedulers')) };
+  const { requests, ...run } = burstIn(scenario, UNSURE, random);
+  return { ...run, requests: [...requests, ...preempting(random.split('evicting'), SHORT.activeMs)] };
+}
+
+/** Before the hosts of `moved` are back. */
+const ORPHAN_MS = 6_000;
+
+function budgetedRun(random: SeededRandom): Run {
+  const drawn = random.split('kind').below(4);
+  const {
+    scenario = SHORT,
+    faultPlan = [],
+    requests = [],
+  } = drawn === 0
+    ? movedRun(random)
+    : drawn === 1
+      ? vanishedRun(random)
+      : drawn === 2
+        ? drainedRun(random)
+        : rivalsRun(random);
+  const quiet = { quietMs: 60_000, quietLeastMs: 40_000 };
+  return {
+    faultPlan,
+    scenario: { ...scenario, ...quiet, budgets: drawnBudgets(random.split('budgets')), orphanMs: ORPHAN_MS },
+    faults: { store: { delayMaxMs: 300, watchLags: 0.3, watchLagMs: 1_000, replyLost: 0.03 } },
+    requests: requests.map(replaced),
   };
 }
 

@@ -1,5 +1,6 @@
 import type { SchedulerKind } from '../../src/core/cell/job.ts';
 import type { ElasticRule } from '../../src/core/elastic/elastic.ts';
+import type { BudgetPolicy } from '../../src/core/quota/budgets.ts';
 import type { RemedyPolicy } from '../../src/core/detector/remedies.ts';
 import type { Quota } from '../../src/core/quota/quota.ts';
 import type { SeededRandom } from '../../src/core/random/random.ts';
@@ -29,6 +30,10 @@ export interface Scenario {
   readonly quota?: { readonly atMs: number; readonly limits: Quota };
   /** What is done about verdicts, from the beginning; absent: as by default. */
   readonly remedies?: RemedyPolicy;
+  /** What bounds what the cell does of its own accord, from the beginning; absent: nothing. */
+  readonly budgets?: BudgetPolicy;
+  /** How long what is to end on a lost host is kept; absent: as by default. */
+  readonly orphanMs?: number;
   /** What an operator does to hosts, each at its time; absent: nothing. */
   readonly hostActions?: readonly HostAction[];
   /** When an operator has the cell rebalanced, and something moved beside; absent: never. */

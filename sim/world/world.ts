@@ -17,6 +17,7 @@ import { cellKeys } from '../../src/core/cell/keys.ts';
 import { ADDRESSES } from '../../src/core/cell/resources.ts';
 import { seededRandom } from '../../src/core/random/random.ts';
 import { quotaCodec } from '../../src/wire/records/records.ts';
+import { budgetPolicyCodec } from '../../src/wire/budgets/budget-records.ts';
 import { remedyPolicyCodec } from '../../src/wire/verdicts/verdict-records.ts';
 import type { Log } from '../../src/ports/telemetry.ts';
 import { History } from '../history/history.ts';
@@ -168,11 +169,16 @@ export class World {
           ...{ id, kind, enforcement, sessionTtlMs: SESSION_TTL_MS },
           gangMax: gangMaxOf(scenario, seed),
           ...(scenario.elastic === undefined ? {} : { elastic: scenario.elastic }),
+          ...(scenario.orphanMs === undefined ? {} : { orphanMs: scenario.orphanMs }),
         }),
       );
     const fences = scenario.fences === true ? new PowerFences(this.environment, this) : null;
     for (const id of numbered('monitor', monitors))
-      this.#add(monitorActor(this.environment, id, fences, (monitor) => this.monitors.set(id, monitor)));
+      this.#add(
+        monitorActor(this.environment, id, { fences, orphanMs: scenario.orphanMs }, (monitor) =>
+          this.monitors.set(id, monitor),
+        ),
+      );
     for (const id of numbered('arbiter', arbiters))
       this.#add(arbiterActor(this.environment, id, SESSION_TTL_MS));
   }
@@ -200,10 +206,11 @@ export class World {
   }
 
   /** What operators say, as monitors would write it. */
-  #setLimits({ quota, remedies }: Scenario): void {
+  #setLimits({ quota, remedies, budgets }: Scenario): void {
     const { keys } = this.environment;
     if (quota !== undefined)
       this.#set('quota', quota.atMs, keys.quota(quota.limits.namespace), quotaCodec.encode(quota.limits));
+    if (budgets !== undefined) this.#set('budgets', 0, keys.budgets, budgetPolicyCodec.encode(budgets));
     if (remedies !== undefined) this.#set('remedies', 0, keys.remedies, remedyPolicyCodec.encode(remedies));
   }
 

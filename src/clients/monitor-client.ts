@@ -27,7 +27,9 @@ import type { NameAnswer, NameFrame, NameListAnswer } from '../wire/api/names-ap
 import type { QuotaListAnswer, QuotaRequest, QuotaStatus } from '../wire/api/quota-api.ts';
 import type { Pausable, PauseScope } from '../core/quota/pauses.ts';
 import type { MovesRequest, PlanAnswer, PlanRequest } from '../wire/plan/plan.ts';
+import type { BudgetPolicy } from '../core/quota/budgets.ts';
 import type { RemedyPolicy } from '../core/detector/remedies.ts';
+import type { BudgetsAnswer } from '../wire/budgets/budgets.ts';
 import type { RemedyPolicyRequest } from '../wire/verdicts/verdict-records.ts';
 import type { VerdictsAnswer } from '../wire/verdicts/verdicts.ts';
 import type { PauseRequest, PausesAnswer } from '../wire/api/pause-api.ts';
@@ -320,6 +322,15 @@ export class MonitorClient {
 
   async setRemedies(policy: RemedyPolicyRequest, options: CallOptions = {}): Promise<RemedyPolicy> {
     return await this.#put('/v1/remedies', policy, options);
+  }
+
+  async budgets(options: CallOptions = {}): Promise<BudgetsAnswer> {
+    return bodyOf(await this.#get('/v1/budgets', options));
+  }
+
+  /** @param policy what is left out is not bounded */
+  async setBudgets(policy: BudgetPolicy, options: CallOptions = {}): Promise<BudgetsAnswer> {
+    return await this.#put('/v1/budgets', policy, options);
   }
 
   async schedulers(options: CallOptions = {}): Promise<SchedulerListAnswer> {

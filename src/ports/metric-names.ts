@@ -39,6 +39,8 @@ export const METRICS = {
   moorage_scheduler_tickets_refused_total: counter('Starts that an arbiter refused a ticket.'),
   moorage_scheduler_starts_refused_total: counter('Starts that a host refused.'),
   moorage_scheduler_commits_waiting: gauge('1: commits wait, since the store is full or away.'),
+  moorage_budget_waiting: gauge('What waits in this process for a token of a budget of the cell.', 'kind'),
+  moorage_budget_spent_total: counter('Tokens of budgets that this process spent.', 'kind'),
   moorage_commit_seconds: histogram('From sending a transaction to its answer.', 'outcome'),
   moorage_commit_window: gauge('Transactions that this process may have under way at once.'),
   moorage_commit_unknown_total: counter(

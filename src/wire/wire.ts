@@ -12,6 +12,7 @@
  * - `api/`: bodies of the HTTP APIs.
  * - `records/`: what lies in the store.
  * - `verdicts/`: who is at fault, and what is done about it.
+ * - `budgets/`: what the cell may do of its own accord.
  * - `values/`: amounts with units, names, texts, and their bounds. `codec/`: codecs from schemas.
  */
 

@@ -28,7 +28,7 @@ interface Vacancy {
 export class LostHostMoveChecker {
   readonly #faults: readonly Stamped<NemesisFact>[];
   /** Lost hosts that were not checked yet, since when. */
-  readonly #lost = new Map<string, Stamp>();
+  readonly #lost = new Map<string, Stamp & { readonly dueAtMs: number }>();
   readonly #vacant: Vacancy[] = [];
 
   constructor(faults: readonly Stamped<NemesisFact>[]) {
@@ -50,12 +50,13 @@ export class LostHostMoveChecker {
     }
     for (const { name, before, after } of step.changed.eligibility)
       if (after?.state !== 'lost') this.#lost.delete(name);
-      else if (before?.state !== 'lost') this.#lost.set(name, { seq: at.seq, atMs: at.atMs });
+      else if (before?.state !== 'lost')
+        this.#lost.set(name, { seq: at.seq, atMs: at.atMs, dueAtMs: at.atMs + DUE_MS + budgetMs(cell) });
     for (const { before, after } of step.changed.allocations)
       if (before?.desired === 'run' && after !== undefined && after.desired !== 'run')
         this.#checkMoved(after, step, at, run, findings);
     for (const [host, since] of this.#lost)
-      if (at.atMs >= since.atMs + DUE_MS) {
+      if (at.atMs >= since.dueAtMs) {
         this.#lost.delete(host);
         if (!this.#isDisturbed(host, since, at)) checkKept(host, since, cell, step, findings);
       }
@@ -112,14 +113,26 @@ export class LostHostMoveChecker {
   }
 }
 
+/** Until the budget of replacements has had a token for everything that runs. */
+function budgetMs({ allocations, budgets }: CellAt): number {
+  const rule = budgets.get('')?.replacements;
+  return rule === undefined ? 0 : (allocations.size * 2 * 3_600_000) / rule.perHour;
+}
+
 /** Long after the host was declared lost, nothing that was there before and asks to be moved is to run there. */
-function checkKept(host: string, since: Stamp, cell: CellAt, step: Step, findings: Findings): void {
+function checkKept(
+  host: string,
+  since: Stamp & { readonly dueAtMs: number },
+  cell: CellAt,
+  step: Step,
+  findings: Findings,
+): void {
   for (const allocation of cell.allocations.values()) {
     if (allocation.host !== host || allocation.desired !== 'run' || isAdopted(allocation)) continue;
     const found = groupIn(allocation, cell);
     if (found === null || !found.group.reschedule.onHostLost || found.record.job.type === 'system') continue;
     if (keepsReturned(found.group) || found.group.fences !== undefined) continue;
-    const text = `still has desired state run on ${host}, lost for ${String(DUE_MS)} ms, though its job asks to be moved`;
+    const text = `still has desired state run on ${host}, lost for ${String(since.dueAtMs - since.atMs)} ms, though its job asks to be moved`;
     findings.add('S0.1', step.revision, allocation.id, text, [since]);
   }
 }

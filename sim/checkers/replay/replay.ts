@@ -29,6 +29,7 @@ import {
   runCodec,
   sharedResourceCodec,
 } from '../../../src/wire/records/records.ts';
+import { bucketCodec, budgetPolicyCodec } from '../../../src/wire/budgets/budget-records.ts';
 import { remedyPolicyCodec, verdictCodec } from '../../../src/wire/verdicts/verdict-records.ts';
 
 /** One key's change, decoded. Both absent cannot be; `after` absent: deleted. */
@@ -61,6 +62,8 @@ export const RECORD_CODECS = {
   pauses: pauseCodec,
   verdicts: verdictCodec,
   remedies: remedyPolicyCodec,
+  budgets: budgetPolicyCodec,
+  buckets: bucketCodec,
   shared: sharedResourceCodec,
   meta: metaCodec,
 };

@@ -216,9 +216,9 @@ export const IN_MONITORS: readonly Mutant[] = [
     name: 'budget-as-it-was-read',
     theme: 'blamed',
     slip: 'monitors write what they took of the budget of remedies over what others took meanwhile',
-    file: 'monitor/detector/remedy-budget.ts',
-    find: "compares: [{ key, target: 'modRevision', equals: entry?.modRevision ?? 0 }],",
-    replace: 'compares: [],',
+    file: 'src/runtime/records/change-record.ts',
+    find: "compares: [{ key, target: 'modRevision', equals: entry?.modRevision ?? 0 }, ...also],",
+    replace: 'compares: also,',
     breaks: ['I75'],
   },
   {

@@ -63,6 +63,8 @@ export function storeAreas(keys: CellKeys): readonly StoreArea[] {
     { prefix: keys.verdicts, access: { monitor: write } },
     { prefix: keys.remedies, access: { monitor: write } },
     { prefix: keys.remedyBudget, access: { monitor: write } },
+    { prefix: keys.budgets, access: { scheduler: read, monitor: write } },
+    { prefix: keys.buckets, access: { scheduler: write, monitor: write } },
     { prefix: keys.closedHosts, access: { monitor: write } },
     { prefix: keys.shared, access: { scheduler: read, monitor: write, arbiter: read } },
     { prefix: keys.pools, access: { scheduler: write, monitor: write } },

@@ -25,6 +25,8 @@ export function cellKeys(cell: string) {
   const closedHosts = `${root}closed/`;
   /** What operators define as shared by hosts. */
   const shared = `${limits}shared/`;
+  /** What is left of each budget. */
+  const buckets = `${root}buckets/`;
   /** What is taken of each of its pools. */
   const pools = `${root}pools/`;
   /** What nobody but arbiters reads: outside of the root, which monitors watch as a whole. No cell's name has a dot. */
@@ -67,6 +69,11 @@ export function cellKeys(cell: string) {
     remedies: `${root}remedies`,
     /** How many of them the cell had within an hour. */
     remedyBudget: `${root}remedy-budget`,
+    /** What the cell may do of its own accord. */
+    budgets: `${limits}budgets`,
+    buckets,
+    /** @param kind `moves` */
+    bucket: (kind: string) => buckets + kind,
     closedHosts,
     /** @param pool empty: of the hosts that name none */
     closedHostsOf: (pool: string) => `${closedHosts}pool/${pool}`,

@@ -22,7 +22,7 @@ import {
 import { evaluateSurplus } from './surplus-slots.ts';
 import { updatePolicyOf } from './update-policy.ts';
 import type { Fill, JobView, LiveAllocation, Stop, EvaluationDraft } from './job-view.ts';
-import { CAUSES, earlier, isOfBrokenGang } from './job-view.ts';
+import { CAUSES, canAfford, earlier, isOfBrokenGang } from './job-view.ts';
 
 /**
  * The rules of a group with `count` slots. A service keeps all of them filled; a batch job brings each to completion
@@ -183,6 +183,8 @@ export interface Displaced {
   readonly byVersion: boolean;
   /** Somebody asked for it. */
   readonly byMove?: true;
+  /** It needs a token of the budget of moves. */
+  readonly isBudgeted?: true;
 }
 
 /** What no longer runs as, or where, its group is to run, by allocation. */
@@ -197,14 +199,33 @@ export function displacedIn(
   if (table.size === 0) return displaced;
   const isSystem = view.record.job.type === 'system';
   const misplaced = isSystem ? NONE : misplacedOf(view, group);
+  const held: Allocation[] = [];
   for (const [index, slot] of [...table].sort((a, b) => a[0] - b[0])) {
     if (!isSystem && index >= slotsMaxOf(group)) continue;
     for (const live of slot.live) {
       const why = displacedBy(view, group, live, { ...state, misplaced }, draft);
-      if (why !== null) displaced.set(live.allocation.id, { ...why, live });
+      if (why === null) continue;
+      const isHeldBack =
+        why.isBudgeted === true && view.isAffordable?.('moves', live.allocation.id) === false;
+      if (isHeldBack) held.push(live.allocation);
+      else displaced.set(live.allocation.id, { ...why, live });
     }
   }
+  if (held.length > 0) askForMoves(group, held, displaced, state, draft);
   return displaced;
+}
+
+/** No more than can go in their turn: a token is of use for a while only. */
+function askForMoves(
+  group: Group,
+  held: readonly Allocation[],
+  displaced: ReadonlyMap<string, Displaced>,
+  { runsForEver }: { readonly runsForEver: boolean },
+  draft: EvaluationDraft,
+): void {
+  const moving = [...displaced.values()].filter(({ isBudgeted }) => isBudgeted === true).length;
+  const room = runsForEver ? Math.max(0, updatePolicyOf(group).parallelism - moving) : held.length;
+  for (const allocation of held.slice(0, room)) draft.asks.push({ kind: 'moves', allocation });
 }
 
 /** A slot for which a roll-out waits; `live`: for what is there, null: for another allocation. */
@@ -346,6 +367,8 @@ function displacedBy(
       if (inMs !== null) draft.nextAtMs = earlier(draft.nextAtMs, view.nowMs + inMs);
       return null;
     }
+    // An operator's own word needs no token.
+    if (condition.isConfirmed !== true && !canAfford(view, 'replacements', allocation, draft)) return null;
     return { stop: { allocation, mode: 'stop', cause: CAUSES.hostLost }, atOnce: true, byVersion: false };
   }
   const { drainDeadlineMs } = condition;
@@ -363,12 +386,14 @@ function displacedBy(
     return { stop: { allocation, mode: 'stop', cause: causeOf(view) }, atOnce: false, byVersion: true };
   if (state.misplaced.has(allocation.id)) {
     const stop: Stop = { allocation, mode: 'stop', cause: CAUSES.notMatching };
-    return isHeld(view) ? null : { stop, atOnce: false, byVersion: false };
+    // Where a group may run its author has just said, or an operator of a host.
+    const isBudgeted = allocation.jobVersion === view.record.version ? { isBudgeted: true as const } : {};
+    return isHeld(view) ? null : { stop, atOnce: false, byVersion: false, ...isBudgeted };
   }
   if (condition.state !== 'draining') return movedOf(view, group, allocation, draft);
   if (group.reschedule.onDrain === false || isHeld(view)) return null;
   // A batch task may end by itself before the deadline; a service never does.
-  return state.runsForEver ? { stop: drained, atOnce: false, byVersion: false } : null;
+  return state.runsForEver ? { stop: drained, atOnce: false, byVersion: false, isBudgeted: true } : null;
 }
 
 /** What is stopped while placement is paused has no place until that ends (S0.43): it stays as long as it may. */
@@ -385,7 +410,7 @@ function movedOf(
   const move = moveOf(view, group, allocation, draft);
   if (move === null) return null;
   const stop: Stop = { allocation, mode: 'stop', cause: causeOfMove(move) };
-  return { stop, atOnce: false, byVersion: false, byMove: true };
+  return { stop, atOnce: false, byVersion: false, byMove: true, isBudgeted: true };
 }
 
 export function isRunning(live: LiveAllocation): boolean {

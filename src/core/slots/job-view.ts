@@ -3,6 +3,7 @@ import type { EligibilityState, FenceAnswers, Host } from '../host/host.ts';
 import type { Group, Job, JobRecord } from '../cell/job.ts';
 import type { RolloutRecord } from '../cell/rollout.ts';
 import type { AllocationReport } from '../host/report.ts';
+import type { BudgetKind } from '../quota/budgets.ts';
 
 /** What is known of one job when its slots are evaluated. */
 export interface JobView {
@@ -35,7 +36,15 @@ export interface JobView {
   readonly isPaused?: () => boolean;
   /** Would the host take one more of the group, if that allocation left its own? Absent: all would. */
   readonly takes?: (group: Group, host: string, allocation: string) => boolean;
+  /** Has the cell's budget a token for that? Absent: nothing is bounded. */
+  readonly isAffordable?: (kind: BudgetKind, allocation: string) => boolean;
   readonly nowMs: number;
+}
+
+/** What waits for a token of one of the cell's budgets. */
+export interface BudgetAsk {
+  readonly kind: BudgetKind;
+  readonly allocation: Allocation;
 }
 
 export interface RolloutPause {
@@ -69,6 +78,8 @@ export interface HostCondition {
   readonly givenUpAtMs?: number;
   /** Of a lost host: an operator has removed it, and all that was there is given up. */
   readonly isRemoved?: boolean;
+  /** Of a lost host: an operator has said so, or has removed it. */
+  readonly isConfirmed?: boolean;
   /** Of a lost host: what its fences answered; `all`: it is taken for fenced. Absent: nothing. */
   readonly fences?: FenceAnswers | 'all';
 }
@@ -115,6 +126,8 @@ export interface Evaluation {
   readonly givenUp: readonly GivenUp[];
   /** Waited longer than the group allows; each gets an outcome. */
   readonly unplaceable: readonly Fill[];
+  /** What would be done now if the cell could afford it. */
+  readonly asks: readonly BudgetAsk[];
   /** Of groups of which an update is under way. */
   readonly rollouts: readonly Rollout[];
   /** How far the update of the whole job is; null: none is watched. */
@@ -163,11 +176,24 @@ export interface EvaluationDraft {
   readonly grows: Fill[];
   readonly stops: Stop[];
   readonly unplaceable: Fill[];
+  readonly asks: BudgetAsk[];
   readonly rollouts: Rollout[];
   nextAtMs: number | null;
   /** Some slot is neither complete nor failed for good. */
   open: boolean;
   failed: boolean;
+}
+
+/** Is there a token for that? Else it is asked for, and the allocation stays for now. */
+export function canAfford(
+  { isAffordable }: JobView,
+  kind: BudgetKind,
+  allocation: Allocation,
+  draft: EvaluationDraft,
+): boolean {
+  if (isAffordable?.(kind, allocation.id) !== false) return true;
+  draft.asks.push({ kind, allocation });
+  return false;
 }
 
 /** The earlier of two times, where null is never. */

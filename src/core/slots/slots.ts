@@ -31,7 +31,7 @@ import type {
   LiveAllocation,
   Rollout,
 } from './job-view.ts';
-import { CAUSES, earlier } from './job-view.ts';
+import { CAUSES, canAfford, earlier } from './job-view.ts';
 import { evaluateCounted } from './counted-slots.ts';
 import { evaluateSystem } from './system-slots.ts';
 import { isGivenUp } from './given-up.ts';
@@ -47,6 +47,7 @@ export function evaluate(view: JobView): Evaluation {
     grows: [],
     stops: [],
     unplaceable: [],
+    asks: [],
     rollouts: [],
     nextAtMs: null,
     open: false,
@@ -63,7 +64,7 @@ export function evaluate(view: JobView): Evaluation {
     }
   }
   const givenUp = giveUp(view, releases, draft);
-  const { fills, grows, stops, unplaceable, rollouts, nextAtMs } = draft;
+  const { fills, grows, stops, unplaceable, asks, rollouts, nextAtMs } = draft;
   return {
     fills,
     grows,
@@ -71,6 +72,7 @@ export function evaluate(view: JobView): Evaluation {
     releases,
     givenUp,
     unplaceable,
+    asks,
     rollouts,
     rollout: rolloutOf(view, rollouts),
     nextAtMs,
@@ -103,8 +105,10 @@ function giveUp(
         givenUp.push({ ...live, isFenced: true });
       continue;
     }
-    if (isGivenUp(live, host, view.nowMs)) givenUp.push(live);
-    else if (live.allocation.desired !== 'run')
+    if (isGivenUp(live, host, view.nowMs)) {
+      // An operator's own word needs no token.
+      if (host.isConfirmed === true || canAfford(view, 'orphans', live.allocation, draft)) givenUp.push(live);
+    } else if (live.allocation.desired !== 'run')
       draft.nextAtMs = earlier(draft.nextAtMs, host.givenUpAtMs ?? null);
   }
   return givenUp;

@@ -242,10 +242,7 @@ monitor/api/requests.ts store.read monitor:jobs
 monitor/audit/audit.ts store.attempt*2 monitor:audit
 monitor/audit/audit.ts store.list monitor:audit
 monitor/detector/closed-hosts.ts store.attempt monitor:closed
-monitor/detector/remedy-budget.ts store.attempt monitor:remedy-budget
-monitor/detector/remedy-budget.ts store.read monitor:remedy-budget
-monitor/detector/verdicts.ts store.attempt*2 monitor:verdicts
-monitor/detector/verdicts.ts store.read monitor:verdicts
+monitor/detector/verdicts.ts store.attempt monitor:verdicts
 monitor/events/scheduler-events.ts http.stream monitor:get.events
 monitor/hosts/eligibility.ts store.attempt*2 monitor:eligibility+ledger
 monitor/hosts/eligibility.ts store.read*3 monitor:alive+eligibility+ledger
@@ -257,8 +254,7 @@ monitor/jobs/bulk-writes.ts store.read monitor:jobs
 monitor/jobs/job-writes.ts store.attempt monitor:jobs,jobs+versions
 monitor/jobs/job-writes.ts store.read monitor:jobs
 monitor/limits/limits.ts store.attempt monitor:quotas,remedies,shared
-monitor/limits/pauses.ts store.attempt*2 monitor:pauses
-monitor/limits/pauses.ts store.read monitor:pauses
+monitor/limits/pauses.ts store.attempt monitor:pauses
 monitor/limits/quotas.ts store.list monitor:quotas
 monitor/limits/shared-resources.ts store.list monitor:shared
 monitor/limits/volumes.ts store.attempt monitor:pools
@@ -325,8 +321,10 @@ src/runtime/commit/gang-intent.ts store.read*2 scheduler:intents monitor:intents
 src/runtime/commit/read-back.ts store.attempt scheduler:intents,ledger monitor:ledger
 src/runtime/records/cell-meta.ts store.attempt*2 scheduler:meta
 src/runtime/records/cell-meta.ts store.read*2 scheduler:meta
+src/runtime/records/change-record.ts store.attempt scheduler:buckets monitor:buckets,pauses,remedy-budget,verdicts
+src/runtime/records/change-record.ts store.read scheduler:buckets monitor:buckets,pauses,remedy-budget,verdicts
 src/runtime/records/ledger-feed.ts store.follow scheduler:ledger
-src/runtime/records/records.ts store.follow scheduler:alive,eligibility,hosts,meta,owners,pauses,pools,roles,secrets,shared agent:pauses,roles monitor: arbiter:keeper,pauses,quotas,roles,shared
+src/runtime/records/records.ts store.follow scheduler:alive,budgets,eligibility,hosts,meta,owners,pauses,pools,roles,secrets,shared agent:pauses,roles monitor: arbiter:keeper,pauses,quotas,roles,shared
 src/runtime/reports/stream-reader.ts http.stream scheduler:get.reports agent: monitor:get.reports arbiter:get.reports
 `).map(siteOf);
 
@@ -374,6 +372,7 @@ monitor GET /v1/alarms
 monitor GET /v1/allocations
 monitor GET /v1/allocations/:id/exec/:command
 monitor GET /v1/audit
+monitor GET /v1/budgets
 monitor GET /v1/cell
 monitor GET /v1/events streams
 monitor GET /v1/hosts
@@ -417,6 +416,7 @@ monitor POST /v1/names/follow
 monitor POST /v1/plan
 monitor POST /v1/runs
 monitor POST /v1/tokens
+monitor PUT /v1/budgets
 monitor PUT /v1/openid/:name
 monitor PUT /v1/pauses/:what
 monitor PUT /v1/quotas/:namespace

@@ -47,6 +47,9 @@ export interface Why {
   readonly groups: readonly WhyGroup[];
 }
 
+/** Of a group of which all runs, and some waits for a budget of the cell to be moved. */
+export const HELD_STAGE = 'held';
+
 export interface WhyGroup {
   readonly group: string;
   readonly pending: number;

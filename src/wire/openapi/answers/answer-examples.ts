@@ -13,6 +13,7 @@ import type { CommandStatus } from '../../api/exec-api.ts';
 import type * as monitor from '../../api/monitor-api.ts';
 import type { NameAnswer, NameFrame, NameListAnswer } from '../../api/names-api.ts';
 import { DEFAULT_REMEDIES } from '../../../core/detector/remedies.ts';
+import type { BudgetsAnswer } from '../../budgets/budgets.ts';
 import type { VerdictsAnswer } from '../../verdicts/verdicts.ts';
 import type { PausesAnswer } from '../../api/pause-api.ts';
 import type { PlanAnswer } from '../../plan/plan.ts';
@@ -249,6 +250,12 @@ const OF_THE_CELL = {
     ],
   } satisfies VerdictsAnswer,
   RemedyPolicy: DEFAULT_REMEDIES,
+  BudgetsAnswer: {
+    budgets: [
+      { kind: 'moves', rule: { burst: 20, perHour: 100 }, left: 17 },
+      { kind: 'evictions', rule: null, left: null },
+    ],
+  } satisfies BudgetsAnswer,
   VolumeListAnswer: {
     volumes: [
       {

@@ -24,6 +24,7 @@ export const ANSWERS: Readonly<Record<string, z.ZodType>> = {
   ...{ QuotaListAnswer: cell.quotaListAnswer, PausesAnswer: cell.pausesAnswer },
   AlarmsAnswer: cell.alarmsAnswer,
   ...{ VerdictsAnswer: cell.verdictsAnswer, RemedyPolicy: cell.remedyPolicy },
+  BudgetsAnswer: cell.budgetsAnswer,
   ...{ VolumeListAnswer: cell.volumeListAnswer, NameAnswer: cell.nameAnswer },
   ...{ NameListAnswer: cell.nameListAnswer, NameFrame: cell.nameFrame, CellEvent: cell.cellEvent },
   ...{ ReportFrame: cell.reportFrame, VersionAnswer: cell.versionAnswer },

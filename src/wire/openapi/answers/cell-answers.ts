@@ -17,6 +17,9 @@ import type { ReportFrame } from '../../api/report-frames.ts';
 import type { SchedulerStatus } from '../../api/scheduler-api.ts';
 import type { VolumeListAnswer } from '../../api/volume-api.ts';
 import { resources, whole } from '../../codec/codec.ts';
+import { BUDGETS } from '../../../core/quota/budgets.ts';
+import { bucketRule } from '../../budgets/budget-records.ts';
+import type { BudgetsAnswer } from '../../budgets/budgets.ts';
 import { remedyPolicyCodec, verdictCodec } from '../../verdicts/verdict-records.ts';
 import { ALARM_KINDS } from '../../api/cell-api.ts';
 import type { VerdictsAnswer } from '../../verdicts/verdicts.ts';
@@ -100,6 +103,12 @@ export const alarmsAnswer: z.ZodType<AlarmsAnswer> = z.object({
 });
 
 export const verdictsAnswer: z.ZodType<VerdictsAnswer> = z.object({ verdicts: z.array(verdictCodec.schema) });
+
+export const budgetsAnswer: z.ZodType<BudgetsAnswer> = z.object({
+  budgets: z.array(
+    z.object({ kind: z.enum(BUDGETS), rule: bucketRule.nullable(), left: z.number().nullable() }),
+  ),
+});
 
 export const remedyPolicy = remedyPolicyCodec.schema;
 

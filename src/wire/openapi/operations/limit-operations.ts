@@ -1,5 +1,6 @@
 import { sharedResourceRequest } from '../../api/cell-api.ts';
 import { namesWanted } from '../../api/names-frames.ts';
+import { budgetPolicyRequest } from '../../budgets/budget-records.ts';
 import { remedyPolicyRequest } from '../../verdicts/verdict-records.ts';
 import { pauseRequest } from '../../api/pause-api.ts';
 import { quotaRequest } from '../../api/quota-api.ts';
@@ -97,6 +98,16 @@ export const LIMIT_OPERATIONS: Readonly<Record<string, Operation>> = {
     summary: 'Says what is done about verdicts; what is left out is as by default',
     ...{ body: remedyPolicyRequest, example: { host: ['quarantine'], sharePercent: 10 } },
     answers: ok('RemedyPolicy'),
+    errors: { ...BAD, 503: ['outcome-unknown'] },
+  },
+  'GET /v1/budgets': {
+    summary: 'Tells what the cell may do of its own accord, and what is left of that',
+    answers: ok('BudgetsAnswer'),
+  },
+  'PUT /v1/budgets': {
+    summary: 'Says what the cell may do of its own accord; what is left out is not bounded',
+    ...{ body: budgetPolicyRequest, example: { moves: { burst: 20, perHour: 100 } } },
+    answers: ok('BudgetsAnswer'),
     errors: { ...BAD, 503: ['outcome-unknown'] },
   },
   'DELETE /v1/pauses/:what': {
