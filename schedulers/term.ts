@@ -290,6 +290,7 @@ export class SchedulerTerm implements Term {
     ]);
     if (this.signal.aborted) return;
     this.#ready = true;
+    this.cell.state.arrange();
     this.#reports.start();
     await this.#hostsReported();
     if (this.signal.aborted) return;

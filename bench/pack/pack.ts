@@ -5,6 +5,7 @@
  *
  *   npm run bench -- pack --traces FOLDER [--lists default,cpu050] [--seeds 5] [--policies binpack,fgd]
  *                           [--schedulers 2,4,8]   and the same list dealt out to so many competing schedulers
+ *                           [--blind 16]   decisions of each of them before it sees what the others committed
  *                           [--once]   instead: each pod of the list once, on all hosts, as `moorage replay` does, and
  *                                      what keeps the rest out
  *
@@ -30,7 +31,7 @@ import { packSplit } from './pack-split.ts';
 import { amounts, makeGroup, makeRequest } from '../testbed/plain-request.ts';
 import { flagsOf } from '../testbed/flags.ts';
 
-const flags = flagsOf({ traces: '', lists: '', policies: '', seeds: 5, schedulers: '', once: false });
+const flags = flagsOf({ traces: '', lists: '', policies: '', seeds: 5, schedulers: '', blind: 16, once: false });
 const folder = openFolder();
 
 type Chooser = CompetitorsChooser<Pod>;
@@ -155,7 +156,10 @@ function packBy(
 ): Packed & { readonly conflictsPerCommit: number } {
   let conflictsPerCommit = 0;
   const packed = measure(hosts, (onSettled) => {
-    conflictsPerCommit = packSplit(hosts, pods, chooser, { schedulers, seed, requestOf, onSettled });
+    conflictsPerCommit = packSplit(hosts, pods, chooser, {
+      ...{ schedulers, blind: flags.blind, seed },
+      ...{ requestOf, onSettled },
+    });
   });
   return { ...packed, conflictsPerCommit };
 }
@@ -261,8 +265,8 @@ for (const list of lists) {
       );
       const [by100, by130] = [mean(split.map((run) => run.at100)), mean(split.map((run) => run.at130))];
       console.log(
-        `pack split list=${list} policy=${name} schedulers=${String(count)} seeds=1-${String(seeds.length)} ` +
-          `gpu_percent_at_100=${by100.toFixed(2)} at_130=${by130.toFixed(2)} ` +
+        `pack split list=${list} policy=${name} schedulers=${String(count)} blind=${String(flags.blind)} ` +
+          `seeds=1-${String(seeds.length)} gpu_percent_at_100=${by100.toFixed(2)} at_130=${by130.toFixed(2)} ` +
           `change=${(by100 - at100).toFixed(2)}/${(by130 - at130).toFixed(2)} wanted=within_0.50 ` +
           `conflicts_per_commit=${mean(split.map((run) => run.conflictsPerCommit)).toFixed(4)}`,
       );

@@ -5,6 +5,7 @@ import { NeighbourTrees } from './neighbour-trees.ts';
 import { HostClasses } from './host-classes.ts';
 import { HostTally, widened } from './host-tables.ts';
 import { GpuStock } from './gpu-stock.ts';
+import { compareOrder } from './host-order.ts';
 import { NO_SCALARS } from '../cell/resources.ts';
 import type { Host } from '../host/host.ts';
 import type { HostSlot, Use } from './host-slot.ts';
@@ -24,8 +25,9 @@ interface Part {
  * The tables that placement reads: one row of free amounts a host, and trees over them.
  *
  * Host indices are in random order, and so is every table. So the neighbours that a search compares are a fair sample,
- * and lie side by side in memory: a cell of 100,000 hosts fits no processor's cache. A host that joins takes a random
- * index, and the host that had it moves to the end.
+ * and lie side by side in memory: a cell of 100,000 hosts fits no processor's cache. The order is by a hash of the id, so
+ * that all schedulers mean the same hosts by a part of it, whenever each began. A host that joins takes about its place,
+ * and the host that was there moves to the end, until `arrange`.
  */
 export class CellIndex {
   readonly classes = new HostClasses();
@@ -51,7 +53,8 @@ export class CellIndex {
   /** Hosts whose rows have changed since the trees were last updated, and a 1 for each. */
   readonly #stale: number[] = [];
   #isStale = new Uint8Array(16);
-  #shuffle = 1;
+  /** No host came or went since the last `arrange`. */
+  #isArranged = true;
   #rows = new Float64Array(16 * ROW);
   #uses = 0;
   readonly #parts = new Map<string, Part>();
@@ -98,11 +101,12 @@ export class CellIndex {
     if (slot.index < 0) {
       const last = this.#slots.length;
       this.#widen(last + 1);
-      const index = this.#below(last + 1);
+      const index = Math.floor(slot.order * (last + 1));
       if (index !== last) this.#move(index, last);
       this.#slots[index] = slot;
       slot.index = index;
       this.unread[index] = 0;
+      this.#isArranged = false;
     }
     this.classes.set(slot.index, host);
     this.refill(slot);
@@ -115,10 +119,25 @@ export class CellIndex {
     this.#gpuStock?.remove(slot);
     if (index !== last) this.#move(last, index);
     this.#slots.pop();
+    this.#isArranged = false;
     this.#all.resize(last);
     this.#markApart(last, true);
     slot.index = -1;
     this.domains.mark(slot);
+  }
+
+  /** Puts all hosts in order. Indices change, as when a host comes or goes. */
+  arrange(): void {
+    if (this.#isArranged) return;
+    this.#isArranged = true;
+    for (const [index, slot] of [...this.#slots].sort(compareOrder).entries()) {
+      if (slot.index === index || slot.host === undefined) continue;
+      this.#slots[index] = slot;
+      slot.index = index;
+      this.unread[index] = slot.unread ? 1 : 0;
+      this.classes.set(index, slot.host);
+      this.refill(slot);
+    }
   }
 
   /** Computes the host's row again, since its ledger changed. */
@@ -237,11 +256,5 @@ export class CellIndex {
     this.unread = widened(this.unread, size);
     this.#isStale = widened(this.#isStale, size);
     this.#rows = widened(this.#rows, size * ROW);
-  }
-
-  /** The order need not be random, only unrelated to anything, and repeatable (Numerical Recipes' LCG). */
-  #below(bound: number): number {
-    this.#shuffle = (Math.imul(this.#shuffle, 1_664_525) + 1_013_904_223) >>> 0;
-    return Math.floor((this.#shuffle / 4_294_967_296) * bound);
   }
 }

@@ -4,19 +4,22 @@ import type { Host } from '../host/host.ts';
 import { allocatable } from '../host/host.ts';
 import type { Ledger } from '../fit/ledger.ts';
 import { EMPTY_LEDGER } from '../fit/ledger.ts';
+import { orderOf } from './host-order.ts';
 import type { Resources } from '../cell/resources.ts';
 import { GPU_MILLI_PER_DEVICE } from '../cell/resources.ts';
 
 /** A host as a cell state knows it: one object for the life of the state, which spares lookups by id. */
 export interface KnownHost {
   readonly id: string;
-  /** Its index in the tables, which changes when hosts come and go; −1: not registered. */
+  /** Its index in the tables, which changes when hosts come, go or are put in order; −1: not registered. */
   readonly index: number;
 }
 
 /** All that is known of one host, also before it is registered: its ledger and `alive` key may come first. */
 export interface HostSlot extends KnownHost {
   index: number;
+  /** Its `orderOf`. */
+  readonly order: number;
   host: Host | undefined;
   whole: WholeHost;
   ledger: Ledger;
@@ -64,6 +67,7 @@ export function newSlot(id: string): HostSlot {
   return {
     id,
     index: -1,
+    order: orderOf(id),
     host: undefined,
     whole: NOTHING,
     ledger: EMPTY_LEDGER,

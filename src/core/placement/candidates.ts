@@ -16,7 +16,7 @@ const NO_HOSTS: readonly number[] = [];
 /**
  * The candidates of one stratum: fitting hosts with their scores, each drawn once. Preferred hosts are candidates from
  * the beginning. The others follow in table order, which is random, from a random start: to the end of the chance's part
- * and round to the start, then behind that part, then before it.
+ * and round to the start, then, while none of these is any good, behind that part and before it.
  *
  * Hosts only fill up during a decision. So a host that was passed over is not tried again, and after one lap only
  * candidates that were put aside can be drawn.
@@ -167,9 +167,10 @@ export class Candidates {
     }
   }
 
-  /** Begins the next stretch that has hosts. @returns false when the lap is over */
+  /** Begins the next stretch that has hosts. @returns false when the lap is over, or goes no further for now */
   #turn(): boolean {
     while (this.#stretch < 3) {
+      if (this.#stretch === 1 && this.#isEnough()) return false;
       this.#stretch += 1;
       if (this.#stretch === 1) this.#go(this.#first, this.#start);
       else if (this.#stretch === 2) this.#go(this.#end, this.#size);
@@ -178,6 +179,16 @@ export class Candidates {
     }
     this.#lapped = true;
     return false;
+  }
+
+  /**
+   * Is the part over with a candidate in it? The hosts behind are in others' parts: schedulers that compare the last hosts
+   * of the cell all find the same one best. What holds copies of the group, or is avoided, is not enough.
+   */
+  #isEnough(): boolean {
+    if (this.#end - this.#first === this.#size) return false;
+    const best = this.best();
+    return best >= 0 && this.scores[best]! > 0;
   }
 
   #go(from: number, until: number): void {

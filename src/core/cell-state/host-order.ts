@@ -1,0 +1,19 @@
+/** The place of a host in the order of all, 0 to before 1: by its id alone, and unrelated to anything else (FNV-1a, mixed as by MurmurHash3). */
+export function orderOf(id: string): number {
+  let hash = 0x811c9dc5;
+  for (let at = 0; at < id.length; at++) hash = Math.imul(hash ^ id.charCodeAt(at), 0x01000193);
+  hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
+  hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);
+  return ((hash ^ (hash >>> 16)) >>> 0) / 0x1_0000_0000;
+}
+
+interface Ordered {
+  readonly id: string;
+  /** Its `orderOf`. */
+  readonly order: number;
+}
+
+export function compareOrder(a: Ordered, b: Ordered): number {
+  if (a.order !== b.order) return a.order - b.order;
+  return a.id < b.id ? -1 : 1;
+}
