@@ -31,6 +31,13 @@ export function chanceInPartition(chance: Chance, own: () => Partition): Chance 
   };
 }
 
+/** How many other schedulers search the part of the host at an index before this one: that of the part none. */
+export function turnAt({ index: part, count: parts }: Partition, host: number, hosts: number): number {
+  if (parts <= 1 || hosts < parts * DIVIDE_MIN) return 0;
+  const there = Math.floor(((host + 0.5) * parts) / hosts);
+  return (there - part + parts) % parts;
+}
+
 /** Points where searches begin, in turns: as many as transactions may well be under way, since a host is in one at a time. */
 const POINTS_MAX = 8;
 /**
