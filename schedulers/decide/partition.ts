@@ -12,8 +12,8 @@ const DIVIDE_MIN = 16;
  * schedulers choose the same host only where a partition is full. (To compare the last hosts of a partition with those of
  * the next one was the cause of most conflicts in a full cell: all schedulers found the same hosts best.)
  *
- * Hosts that joined or left within the last seconds may have another place in the others' order: there two schedulers may
- * conflict, as they would without partitions.
+ * A few hosts that joined or left may have another place in the others' order: there two schedulers may conflict, as they
+ * would without partitions.
  */
 export function chanceInPartition(chance: Chance, own: () => Partition): Chance {
   const stretchOf = (bound: number): Stretch | null => {

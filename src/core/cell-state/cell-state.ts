@@ -106,7 +106,7 @@ export class CellState {
     this.index.remove(slot);
   }
 
-  /** Puts the hosts in the order that all schedulers keep. Costs most where hosts came or went since, else nothing. */
+  /** Puts the hosts in the order that all schedulers keep, when more than a few came or went since. Indices change. */
   arrange(): void {
     this.index.arrange();
   }

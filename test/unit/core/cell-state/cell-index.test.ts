@@ -71,7 +71,10 @@ describe('CellIndex', () => {
       for (const id of came) state.setHost(makeHost(id));
       for (const id of gone) state.removeHost(id);
       for (const id of gone) state.setHost(makeHost(id));
+      const { version } = state.index.classes;
       state.arrange();
+      // Whatever is kept by index is counted again.
+      expect(state.index.classes.version).not.toBe(version);
       return ids.map((id) => state.indexOf(id));
     };
     const known = orderOf(ids, []);
