@@ -167,6 +167,7 @@ type CellEvent =
       readonly state: 'ready' | 'draining';
     }
   | { readonly kind: 'host'; readonly how: 'dead' | 'back' | 'remove'; readonly host: number }
+  | { readonly kind: 'arrange' }
   | { readonly kind: 'pool'; readonly pool: string; readonly used: number }
   | { readonly kind: 'define'; readonly by: 'zone' | 'os' | null; readonly capacity: number };
 
