@@ -5,7 +5,7 @@ import { NeighbourTrees } from './neighbour-trees.ts';
 import { HostClasses } from './host-classes.ts';
 import { HostTally, widened } from './host-tables.ts';
 import { GpuStock } from './gpu-stock.ts';
-import { compareOrder } from './host-order.ts';
+import { inOrder, orderOf } from './host-order.ts';
 import { NO_SCALARS } from '../cell/resources.ts';
 import type { Host } from '../host/host.ts';
 import type { HostSlot, Use } from './host-slot.ts';
@@ -104,7 +104,7 @@ export class CellIndex {
     if (slot.index < 0) {
       const last = this.#slots.length;
       this.#widen(last + 1);
-      const index = Math.floor(slot.order * (last + 1));
+      const index = Math.floor(orderOf(slot.id) * (last + 1));
       if (index !== last) this.#move(index, last);
       this.#slots[index] = slot;
       slot.index = index;
@@ -133,7 +133,7 @@ export class CellIndex {
   arrange(): void {
     if (this.#displaced <= this.size / DISPLACED_SHARE) return;
     this.#displaced = 0;
-    for (const [index, slot] of [...this.#slots].sort(compareOrder).entries()) {
+    for (const [index, slot] of inOrder(this.#slots).entries()) {
       if (slot.index === index || slot.host === undefined) continue;
       this.#slots[index] = slot;
       slot.index = index;

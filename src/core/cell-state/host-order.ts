@@ -7,13 +7,8 @@ export function orderOf(id: string): number {
   return ((hash ^ (hash >>> 16)) >>> 0) / 0x1_0000_0000;
 }
 
-interface Ordered {
-  readonly id: string;
-  /** Its `orderOf`. */
-  readonly order: number;
-}
-
-export function compareOrder(a: Ordered, b: Ordered): number {
-  if (a.order !== b.order) return a.order - b.order;
-  return a.id < b.id ? -1 : 1;
+export function inOrder<T extends { readonly id: string }>(hosts: readonly T[]): readonly T[] {
+  const placed = hosts.map((host) => ({ host, order: orderOf(host.id) }));
+  placed.sort((a, b) => a.order - b.order || (a.host.id < b.host.id ? -1 : 1));
+  return placed.map(({ host }) => host);
 }

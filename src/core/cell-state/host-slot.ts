@@ -4,7 +4,6 @@ import type { Host } from '../host/host.ts';
 import { allocatable } from '../host/host.ts';
 import type { Ledger } from '../fit/ledger.ts';
 import { EMPTY_LEDGER } from '../fit/ledger.ts';
-import { orderOf } from './host-order.ts';
 import type { Resources } from '../cell/resources.ts';
 import { GPU_MILLI_PER_DEVICE } from '../cell/resources.ts';
 
@@ -18,8 +17,6 @@ export interface KnownHost {
 /** All that is known of one host, also before it is registered: its ledger and `alive` key may come first. */
 export interface HostSlot extends KnownHost {
   index: number;
-  /** Its `orderOf`. */
-  readonly order: number;
   host: Host | undefined;
   whole: WholeHost;
   ledger: Ledger;
@@ -67,7 +64,6 @@ export function newSlot(id: string): HostSlot {
   return {
     id,
     index: -1,
-    order: orderOf(id),
     host: undefined,
     whole: NOTHING,
     ledger: EMPTY_LEDGER,
