@@ -14,7 +14,7 @@ import { turnAt } from './partition.ts';
 
 /** Between two wake-ups: in a full cell something is released all the time, and each wake-up is a walk over hosts. */
 const WAKE_EVERY_MS = 100;
-/** Longer than it takes until a commit is seen by all: the schedulers of other parts hear of freed capacity one after the other. */
+/** Between the turns of two schedulers: longer than it takes until the commit of one is seen by the other. */
 const TURN_MS = 200;
 const TURNS_MAX = 3;
 /** Jobs woken at once; the others follow in the next round. */
@@ -28,9 +28,11 @@ const PARKED_MAX_MS = 30_000;
  * Jobs that fit nowhere, until something changes that could make one fit: a release, a new host, a host's eligibility. What
  * became free since the last wake-up is kept as one vector, at least as large as each of the hosts in every dimension; a
  * job that does not fit into it fits on none of them and sleeps on. As long as the freed hosts are few they are checked as
- * well: in a full cell it is mostly a device that is missing. In a full cell each scheduler has jobs that wait for what one
- * host frees, so they take turns: first the one in whose part of the cell it lies. What elastic groups have above their minimum counts as free, since
- * a job that is woken may take it.
+ * well: in a full cell it is mostly a device that is missing. What elastic groups have above their minimum counts as free,
+ * since a job that is woken may take it.
+ *
+ * In a full cell every scheduler has jobs that wait for what one host frees. If all woke them at once, all but one would lose
+ * the commit; so they take turns, first the one in whose part of the cell the host lies.
  */
 export class Parking {
   readonly #clock: Clock;

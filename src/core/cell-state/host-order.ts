@@ -1,4 +1,7 @@
-/** The place of a host in the order of all, 0 to before 1: by its id alone, and unrelated to anything else (FNV-1a, mixed as by MurmurHash3). */
+/**
+ * The place of a host in the order of all, 0 to before 1: by its id alone, and unrelated to anything else (FNV-1a, mixed as
+ * MurmurHash3 does).
+ */
 export function orderOf(id: string): number {
   let hash = 0x811c9dc5;
   for (let at = 0; at < id.length; at++) hash = Math.imul(hash ^ id.charCodeAt(at), 0x01000193);
