@@ -93,6 +93,15 @@ describe('a scheduler’s partition of the hosts', () => {
       expect(taken).toEqual([0, 1, 2, 3]);
     });
 
+    it('visitors of a part that its own scheduler leaves empty begin apart', () => {
+      const chosen = [0, 2, 3].map((part) => {
+        const state = nearlyFull((index) => (index >= 100 && index < 200 ? 4000 : 0));
+        const packing = new PackingChance(ownPart(part));
+        return place(state, makeRequest({ resources: one }), packing, BINPACK).chosen[0]?.host;
+      });
+      expect(new Set(chosen).size).toBe(3);
+    });
+
     it('S3.15 a scheduler whose own part is full finds the last host wherever it is', () => {
       for (const last of [0, 99, 150, 399]) {
         const state = nearlyFull((index) => (index === last ? 100 : 0));
