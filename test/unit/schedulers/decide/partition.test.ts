@@ -68,8 +68,8 @@ describe('a scheduler’s partition of the hosts', () => {
   describe('in a cell that is nearly full', () => {
     const hosts = Array.from({ length: 400 }, (_, n) => makeHost(`h${String(n)}`));
     const one = amounts(100, 1);
-    const ownPart = (part: number): Chance =>
-      chanceInPartition(seededRandom(part), () => ({ index: part, count: 4 }));
+    const ownPart = (part: number, seed = part): Chance =>
+      chanceInPartition(seededRandom(seed), () => ({ index: part, count: 4 }));
 
     /** All hosts are full but those whose number the function names, which have so much left. */
     function nearlyFull(leftOf: (index: number) => number): CellState {
@@ -96,7 +96,7 @@ describe('a scheduler’s partition of the hosts', () => {
     it('visitors of a part that its own scheduler leaves empty begin apart', () => {
       const chosen = [0, 2, 3].map((part) => {
         const state = nearlyFull((index) => (index >= 100 && index < 200 ? 4000 : 0));
-        const packing = new PackingChance(ownPart(part));
+        const packing = new PackingChance(ownPart(part, part + 11));
         return place(state, makeRequest({ resources: one }), packing, BINPACK).chosen[0]?.host;
       });
       expect(new Set(chosen).size).toBe(3);
