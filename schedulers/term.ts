@@ -172,7 +172,10 @@ export class SchedulerTerm implements Term {
       victimMarked: (job) => this.#starts.add(job.namespace, () => this.enqueue(job)),
     });
     this.placer = new Placer(this);
-    this.#parking = new Parking({ clock, state: this.cell.state, wake: (job) => this.enqueue(job) });
+    this.#parking = new Parking({
+      ...{ clock, state: this.cell.state },
+      ...{ wake: (job) => this.enqueue(job), partition: () => this.partition },
+    });
     const preemption = new Preemption(this, {
       ...{ placer: this.placer, parking: this.#parking, fillsOf, runPlan },
       isPaused: () => this.pauses.on('eviction', {}) !== null,
@@ -295,6 +298,7 @@ export class SchedulerTerm implements Term {
     ]);
     if (this.signal.aborted) return;
     this.#ready = true;
+    this.cell.state.arrange();
     this.#reports.start();
     await this.#hostsReported();
     if (this.signal.aborted) return;

@@ -11,9 +11,6 @@ import { place } from '../../src/core/placement/placement.ts';
 import { seededRandom } from '../../src/core/random/random.ts';
 import { chanceFor } from '../../schedulers/decide/partition.ts';
 
-/** Decisions of each scheduler before it sees the commits of the others: about eight transactions. */
-const BLIND = 16;
-
 interface Decided<T> {
   readonly task: T;
   readonly claim: Claim;
@@ -36,7 +33,8 @@ interface Competitor<T> extends Chooser<T> {
  * A list dealt out to several schedulers that place at the same time: each decides some tasks on what it knew before, then
  * all commit; a claim that no longer fits conflicts and goes back to the front of its scheduler's queue.
  *
- * @param options `onSettled` gets each task once it has a place, or no host has capacity for it
+ * @param options `blind`: decisions of each scheduler before it sees the commits of the others. `onSettled` gets each task
+ *   once it has a place, or no host has capacity for it
  * @returns conflicts for each committed claim
  */
 export function packSplit<T>(
@@ -45,6 +43,7 @@ export function packSplit<T>(
   chooser: () => Chooser<T>,
   options: {
     readonly schedulers: number;
+    readonly blind: number;
     readonly seed: number;
     readonly requestOf: (task: T) => PlacementRequest;
     readonly onSettled: (task: T, placed: boolean) => void;
@@ -65,7 +64,7 @@ export function packSplit<T>(
   while (competitors.some(({ queue }) => queue.length > 0)) {
     const decided = competitors.map((one) => {
       const batch: Decided<T>[] = [];
-      for (const task of one.queue.splice(0, BLIND)) {
+      for (const task of one.queue.splice(0, options.blind)) {
         one.observe(task);
         const request = options.requestOf(task);
         const [chosen] = place(one.state, request, one.chance, one.policy).chosen;
@@ -115,6 +114,7 @@ class SharedCell {
       state.setHost(host);
       state.setAlive(host.id, true);
     }
+    state.arrange();
     return state;
   }
 

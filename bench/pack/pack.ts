@@ -5,8 +5,9 @@
  *
  *   npm run bench -- pack --traces FOLDER [--lists default,cpu050] [--seeds 5] [--policies binpack,fgd]
  *                           [--schedulers 2,4,8]   and the same list dealt out to so many competing schedulers
+ *                           [--blind 16]   decisions of each of them before it sees what the others committed
  *                           [--once]   instead: each pod of the list once, on all hosts, as `moorage replay` does, and
- *                                      what keeps the rest out
+ *                                      what keeps the rest out; with `--schedulers` dealt out, too
  *
  * `openb.ts` reads the hosts, lists and published results; `pack-split.ts` deals a list out to competing schedulers.
  */
@@ -30,7 +31,7 @@ import { packSplit } from './pack-split.ts';
 import { amounts, makeGroup, makeRequest } from '../testbed/plain-request.ts';
 import { flagsOf } from '../testbed/flags.ts';
 
-const flags = flagsOf({ traces: '', lists: '', policies: '', seeds: 5, schedulers: '', once: false });
+const flags = flagsOf({ traces: '', lists: '', policies: '', seeds: 5, schedulers: '', blind: 16, once: false });
 const folder = openFolder();
 
 type Chooser = CompetitorsChooser<Pod>;
@@ -155,7 +156,10 @@ function packBy(
 ): Packed & { readonly conflictsPerCommit: number } {
   let conflictsPerCommit = 0;
   const packed = measure(hosts, (onSettled) => {
-    conflictsPerCommit = packSplit(hosts, pods, chooser, { schedulers, seed, requestOf, onSettled });
+    conflictsPerCommit = packSplit(hosts, pods, chooser, {
+      ...{ schedulers, blind: flags.blind, seed },
+      ...{ requestOf, onSettled },
+    });
   });
   return { ...packed, conflictsPerCommit };
 }
@@ -186,6 +190,32 @@ function once(hosts: readonly Host[], pods: readonly Pod[], chooser: () => Choos
     `gpus=${String(devices.length)} given=${(given / 1000).toFixed(1)} refused=${sum(out.map(gpuOf)).toFixed(1)} ` +
     `free=${sum(devices).toFixed(1)} of_which_whole=${String(whole)} ` +
     `gpus_each_refused_pod=${(sum(withGpu.map(gpuOf)) / Math.max(1, withGpu.length)).toFixed(2)}`
+  );
+}
+
+/** The same dealt out to several schedulers. */
+function onceBy(
+  schedulers: number,
+  hosts: readonly Host[],
+  pods: readonly Pod[],
+  chooser: () => Chooser,
+  order: number,
+): string {
+  let placed = 0;
+  let given = 0;
+  const random = seededRandom(order);
+  const inOrder = order === 0 ? pods : shuffled(pods, (bound) => random.below(bound));
+  const conflicts = packSplit(hosts, inOrder, chooser, {
+    ...{ schedulers, blind: flags.blind, seed: order, requestOf },
+    onSettled: (pod, isPlaced) => {
+      if (!isPlaced) return;
+      placed += 1;
+      given += gpuOf(pod);
+    },
+  });
+  return (
+    `schedulers=${String(schedulers)} blind=${String(flags.blind)} placed=${String(placed)} ` +
+    `of=${String(pods.length)} given=${(given / 1000).toFixed(1)} conflicts_per_commit=${conflicts.toFixed(4)}`
   );
 }
 
@@ -225,6 +255,7 @@ const hosts = folder.hosts('gpu');
 const gpuMilli = hosts.reduce((sum, host) => sum + host.gpuModels.length * GPU_MILLI_PER_DEVICE, 0);
 const lists = flags.lists === '' ? folder.lists : flags.lists.split(',');
 const names = (flags.policies === '' ? DEFAULT_POLICIES : flags.policies).split(',');
+const counts = flags.schedulers.split(',').filter(Boolean).map(Number);
 const seeds = Array.from({ length: flags.seeds }, (_, n) => n + 1);
 for (const list of lists) {
   const pods = folder.pods(list);
@@ -238,7 +269,9 @@ for (const list of lists) {
       const all = folder.hosts('all');
       for (const order of [0, ...seeds]) {
         const what = order === 0 ? 'file' : `seed-${String(order)}`;
-        console.log(`pack once list=${list} policy=${name} order=${what} ${once(all, pods, chooser, order)}`);
+        const line = `pack once list=${list} policy=${name} order=${what}`;
+        console.log(`${line} ${once(all, pods, chooser, order)}`);
+        for (const count of counts) console.log(`${line} ${onceBy(count, all, pods, chooser, order)}`);
       }
       continue;
     }
@@ -255,14 +288,14 @@ for (const list of lists) {
         `seeds=1-${String(seeds.length)} gpu_percent_at_100=${at100.toFixed(2)} at_130=${at130.toFixed(2)}${beside} ` +
         `cpu_ms_each_run=${mean(runs.map((run) => run.cpuMs)).toFixed(0)}`,
     );
-    for (const count of flags.schedulers.split(',').filter(Boolean).map(Number)) {
+    for (const count of counts) {
       const split = seeds.map((seed) =>
         packBy(count, hosts, offered(pods, OFFERED_MAX * gpuMilli, seed), chooser, seed),
       );
       const [by100, by130] = [mean(split.map((run) => run.at100)), mean(split.map((run) => run.at130))];
       console.log(
-        `pack split list=${list} policy=${name} schedulers=${String(count)} seeds=1-${String(seeds.length)} ` +
-          `gpu_percent_at_100=${by100.toFixed(2)} at_130=${by130.toFixed(2)} ` +
+        `pack split list=${list} policy=${name} schedulers=${String(count)} blind=${String(flags.blind)} ` +
+          `seeds=1-${String(seeds.length)} gpu_percent_at_100=${by100.toFixed(2)} at_130=${by130.toFixed(2)} ` +
           `change=${(by100 - at100).toFixed(2)}/${(by130 - at130).toFixed(2)} wanted=within_0.50 ` +
           `conflicts_per_commit=${mean(split.map((run) => run.conflictsPerCommit)).toFixed(4)}`,
       );

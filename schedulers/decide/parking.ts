@@ -9,9 +9,14 @@ import { NO_RESOURCES, shortOf } from '../../src/core/cell/resources.ts';
 import { VOLUME_POOL } from '../../src/core/quota/volume-claims.ts';
 import type { Clock } from '../../src/ports/clock.ts';
 import type { OwnedJob } from '../state/owned-job.ts';
+import type { Partition } from '../state/state.ts';
+import { turnAt } from './partition.ts';
 
 /** Between two wake-ups: in a full cell something is released all the time, and each wake-up is a walk over hosts. */
 const WAKE_EVERY_MS = 100;
+/** Between the turns of two schedulers: longer than it takes until the commit of one is seen by the other. */
+const TURN_MS = 200;
+const TURNS_MAX = 3;
 /** Jobs woken at once; the others follow in the next round. */
 const WAKES_MAX = 256;
 /** Freed hosts that are checked one by one for each parked job; of more only the vector is kept. */
@@ -23,13 +28,19 @@ const PARKED_MAX_MS = 30_000;
  * Jobs that fit nowhere, until something changes that could make one fit: a release, a new host, a host's eligibility. What
  * became free since the last wake-up is kept as one vector, at least as large as each of the hosts in every dimension; a
  * job that does not fit into it fits on none of them and sleeps on. As long as the freed hosts are few they are checked as
- * well: in a full cell it is mostly a device that is missing. What elastic groups have above their minimum counts as free, since
- * a job that is woken may take it.
+ * well: in a full cell it is mostly a device that is missing. What elastic groups have above their minimum counts as free,
+ * since a job that is woken may take it.
+ *
+ * In a full cell every scheduler has jobs that wait for what one host frees. If all woke them at once, all but one would lose
+ * the commit; so they take turns, first the one in whose part of the cell the host lies.
  */
 export class Parking {
   readonly #clock: Clock;
   readonly #state: CellState;
   readonly #wake: (job: OwnedJob) => void;
+  readonly #partition: () => Partition;
+  /** Freed hosts whose turn comes later. */
+  readonly #later = new Set<string>();
   readonly #jobs = new Set<OwnedJob>();
   #free: Resources | null = null;
   /** The freed hosts; null when they are too many. */
@@ -42,10 +53,12 @@ export class Parking {
     readonly clock: Clock;
     readonly state: CellState;
     readonly wake: (job: OwnedJob) => void;
+    readonly partition: () => Partition;
   }) {
     this.#clock = parts.clock;
     this.#state = parts.state;
     this.#wake = parts.wake;
+    this.#partition = parts.partition;
   }
 
   get size(): number {
@@ -67,7 +80,19 @@ export class Parking {
   }
 
   capacityFreed(hostId: string): void {
-    if (this.#jobs.size === 0) return;
+    if (this.#jobs.size === 0 || this.#later.has(hostId)) return;
+    const turn = turnAt(this.#partition(), this.#state.indexOf(hostId), this.#state.size);
+    if (turn === 0) {
+      this.#noteFreed(hostId);
+      return;
+    }
+    this.#later.add(hostId);
+    this.#clock.after(TURN_MS * Math.min(turn, TURNS_MAX), () => {
+      if (this.#later.delete(hostId)) this.#noteFreed(hostId);
+    });
+  }
+
+  #noteFreed(hostId: string): void {
     const host = this.#state.hostOf(hostId);
     if (host === undefined) return;
     this.#free = largest(this.#free ?? NO_RESOURCES, freeWithoutSurplus(host, this.#state.ledgerOf(hostId)));
@@ -103,6 +128,7 @@ export class Parking {
 
   close(): void {
     this.#cancel?.();
+    this.#later.clear();
     this.#jobs.clear();
   }
 

@@ -7,13 +7,13 @@ const DIVIDE_MIN = 16;
 
 /**
  * Chance for a scheduler that packs beside others. A search begins at a random host and takes the best of the next ones; all
- * schedulers keep the hosts in the same order, in which they registered. So each scheduler begins in its own partition,
- * goes from there to the partition's end, round from its beginning, and then through all other hosts: two schedulers choose
- * the same host only where a partition is full. (To run on into the next partition was the cause of all refused
- * transactions between four packing schedulers.)
+ * schedulers keep the hosts in the same order, which their ids give. So each scheduler begins in its own partition, goes from
+ * there to the partition's end and round from its beginning, and only when that found nothing through all other hosts: two
+ * schedulers choose the same host only where a partition is full. (To compare the last hosts of a partition with those of
+ * the next one was the cause of most conflicts in a full cell: all schedulers found the same hosts best.)
  *
- * Hosts that joined while only some of the schedulers ran have another place in the others' order: there two schedulers
- * may conflict, as they would without partitions.
+ * A few hosts that joined or left may have another place in the others' order: there two schedulers may conflict, as they
+ * would without partitions.
  */
 export function chanceInPartition(chance: Chance, own: () => Partition): Chance {
   const stretchOf = (bound: number): Stretch | null => {
@@ -29,6 +29,13 @@ export function chanceInPartition(chance: Chance, own: () => Partition): Chance 
     },
     part: stretchOf,
   };
+}
+
+/** How many other schedulers search the part of the host at an index before this one: that of the part none. */
+export function turnAt({ index: part, count: parts }: Partition, host: number, hosts: number): number {
+  if (parts <= 1 || hosts < parts * DIVIDE_MIN) return 0;
+  const there = Math.floor(((host + 0.5) * parts) / hosts);
+  return (there - part + parts) % parts;
 }
 
 /** Points where searches begin, in turns: as many as transactions may well be under way, since a host is in one at a time. */

@@ -64,7 +64,10 @@ export class DryRun {
     this.#slice = new TimeSlice(term.world.clock, term.signal, SLICE_STEPS);
     const placer = new Placer(term);
     this.placer = placer;
-    const parking = new Parking({ clock: term.world.clock, state: cell.state, wake: () => undefined });
+    const parking = new Parking({
+      ...{ clock: term.world.clock, state: cell.state },
+      ...{ wake: () => undefined, partition: () => term.partition },
+    });
     const preemption = new Preemption(term, {
       ...{ placer, parking },
       fillsOf: (job) => this.#decider.todoOf(job, wallMs(term.world)).fills,

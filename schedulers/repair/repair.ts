@@ -2,7 +2,7 @@
  * Level-triggered repair: what a lost message or an earlier store left behind is found without it.
  *
  * - `Sweeper` (this file) goes through all owned jobs every 5 s: reports that were missed, jobs parked for too long, and
- *   allocations that no monitor shows.
+ *   allocations that no monitor shows. It puts hosts in order that came meanwhile.
  * - `host-checks.ts` asks hosts for those allocations.
  * - `unrecorded.ts` takes up allocations that hosts run and a restored store has no record of; `ownership/job-intake.ts` calls
  *   it whenever it reads a job.
@@ -58,6 +58,7 @@ export class Sweeper {
   #sweep(): void {
     const { table, parking, reports } = this.#parts;
     parking.wakeOverdue();
+    this.#term.cell.state.arrange();
     const nowMs = this.#term.world.clock.nowMs();
     reports.refresh();
     const unseen: OwnEntry[] = [];

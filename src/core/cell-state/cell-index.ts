@@ -5,6 +5,7 @@ import { NeighbourTrees } from './neighbour-trees.ts';
 import { HostClasses } from './host-classes.ts';
 import { HostTally, widened } from './host-tables.ts';
 import { GpuStock } from './gpu-stock.ts';
+import { inOrder, orderOf } from './host-order.ts';
 import { NO_SCALARS } from '../cell/resources.ts';
 import type { Host } from '../host/host.ts';
 import type { HostSlot, Use } from './host-slot.ts';
@@ -13,6 +14,9 @@ import { fillRow, shiftRow } from './host-slot.ts';
 /** Bound on the hosts in all class trees together; the least recently used tree goes first. */
 const PART_HOSTS_FACTOR = 4;
 const PART_HOSTS_SPARE = 4096;
+/** One host of so many may be out of order: to put 100,000 in order takes a tenth of a second. */
+const DISPLACED_SHARE = 64;
+
 /** A tree over the hosts of some classes. */
 interface Part {
   readonly tree: CapacityTree;
@@ -24,8 +28,9 @@ interface Part {
  * The tables that placement reads: one row of free amounts a host, and trees over them.
  *
  * Host indices are in random order, and so is every table. So the neighbours that a search compares are a fair sample,
- * and lie side by side in memory: a cell of 100,000 hosts fits no processor's cache. A host that joins takes a random
- * index, and the host that had it moves to the end.
+ * and lie side by side in memory: a cell of 100,000 hosts fits no processor's cache. The order is by a hash of the id, so
+ * that all schedulers mean the same hosts by a part of it, whenever each began. A host that joins takes about its place,
+ * and the host that was there moves to the end, until `arrange`.
  */
 export class CellIndex {
   readonly classes = new HostClasses();
@@ -51,7 +56,8 @@ export class CellIndex {
   /** Hosts whose rows have changed since the trees were last updated, and a 1 for each. */
   readonly #stale: number[] = [];
   #isStale = new Uint8Array(16);
-  #shuffle = 1;
+  /** Hosts that came or went since the hosts were put in order. */
+  #displaced = 0;
   #rows = new Float64Array(16 * ROW);
   #uses = 0;
   readonly #parts = new Map<string, Part>();
@@ -98,11 +104,12 @@ export class CellIndex {
     if (slot.index < 0) {
       const last = this.#slots.length;
       this.#widen(last + 1);
-      const index = this.#below(last + 1);
+      const index = Math.floor(orderOf(slot.id) * (last + 1));
       if (index !== last) this.#move(index, last);
       this.#slots[index] = slot;
       slot.index = index;
       this.unread[index] = 0;
+      this.#displaced += 1;
     }
     this.classes.set(slot.index, host);
     this.refill(slot);
@@ -115,10 +122,26 @@ export class CellIndex {
     this.#gpuStock?.remove(slot);
     if (index !== last) this.#move(last, index);
     this.#slots.pop();
+    this.#displaced += 1;
     this.#all.resize(last);
     this.#markApart(last, true);
     slot.index = -1;
     this.domains.mark(slot);
+  }
+
+  /** Puts all hosts in order, if more than a few are not. Indices change, as when a host comes or goes. */
+  arrange(): void {
+    if (this.#displaced <= this.size / DISPLACED_SHARE) return;
+    this.#displaced = 0;
+    for (const [index, slot] of inOrder(this.#slots).entries()) {
+      if (slot.index === index || slot.host === undefined) continue;
+      this.#slots[index] = slot;
+      slot.index = index;
+      this.unread[index] = slot.unread ? 1 : 0;
+      this.classes.set(index, slot.host);
+      this.refill(slot);
+    }
+    this.classes.reordered();
   }
 
   /** Computes the host's row again, since its ledger changed. */
@@ -237,11 +260,5 @@ export class CellIndex {
     this.unread = widened(this.unread, size);
     this.#isStale = widened(this.#isStale, size);
     this.#rows = widened(this.#rows, size * ROW);
-  }
-
-  /** The order need not be random, only unrelated to anything, and repeatable (Numerical Recipes' LCG). */
-  #below(bound: number): number {
-    this.#shuffle = (Math.imul(this.#shuffle, 1_664_525) + 1_013_904_223) >>> 0;
-    return Math.floor((this.#shuffle / 4_294_967_296) * bound);
   }
 }

@@ -4,6 +4,7 @@
  * search tables:
  *
  * - `host-slot.ts`: all that is known of one host, and its row of free amounts
+ * - `host-order.ts`: the order of the hosts, the same in all schedulers
  * - `host-tables.ts`: growing tables and counts by host index
  * - `cell-index.ts`: the table of all rows, and the trees over it
  * - `capacity-tree.ts`: a tournament tree that finds hosts with enough free
@@ -103,6 +104,11 @@ export class CellState {
     if (slot.unread) this.#read(slot);
     slot.host = undefined;
     this.index.remove(slot);
+  }
+
+  /** Puts the hosts in the order that all schedulers keep, when more than a few came or went since. Indices change. */
+  arrange(): void {
+    this.index.arrange();
   }
 
   /** A host is not alive until this says so. */

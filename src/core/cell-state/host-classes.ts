@@ -76,6 +76,11 @@ export class HostClasses {
     this.#version += 1;
   }
 
+  /** Hosts have changed places within their class, by `set`: whoever keeps something by index must learn of it. */
+  reordered(): void {
+    this.#version += 1;
+  }
+
   /** Makes the hosts of one class equal in these attributes (`id` is never tested by class). */
   divideBy(attributes: readonly string[]): void {
     const fresh = attributes.filter((name) => name !== 'id' && !this.#attributes.has(name));

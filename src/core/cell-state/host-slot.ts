@@ -10,7 +10,7 @@ import { GPU_MILLI_PER_DEVICE } from '../cell/resources.ts';
 /** A host as a cell state knows it: one object for the life of the state, which spares lookups by id. */
 export interface KnownHost {
   readonly id: string;
-  /** Its index in the tables, which changes when hosts come and go; −1: not registered. */
+  /** Its index in the tables, which changes when hosts come, go or are put in order; −1: not registered. */
   readonly index: number;
 }
 

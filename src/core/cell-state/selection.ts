@@ -177,7 +177,11 @@ function stratumOfClasses(
   const key = few ? members.join() : `${selection}\n#${String(members[0] ?? -1)}`;
   let hosts = 0;
   for (const number of members) hosts += classes[number]?.hosts.length ?? 0;
-  const list = hosts <= LIST_MAX ? members.flatMap((number) => classes[number]?.hosts ?? []) : null;
+  // In order, as in a tree: what is a scheduler's part of them is the same for all.
+  const list =
+    hosts <= LIST_MAX
+      ? members.flatMap((number) => classes[number]?.hosts ?? []).sort((a, b) => a - b)
+      : null;
   return { key, classes: members, hosts, list };
 }
 

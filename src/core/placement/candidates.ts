@@ -16,7 +16,8 @@ const NO_HOSTS: readonly number[] = [];
 /**
  * The candidates of one stratum: fitting hosts with their scores, each drawn once. Preferred hosts are candidates from
  * the beginning. The others follow in table order, which is random, from a random start: to the end of the chance's part
- * and round to the start, then behind that part, then before it.
+ * and round to the start, then, while none of these is any good, through one after the other of the parts behind it in the
+ * same way. So visitors of a part that its own scheduler leaves empty begin apart.
  *
  * Hosts only fill up during a decision. So a host that was passed over is not tried again, and after one lap only
  * candidates that were put aside can be drawn.
@@ -36,8 +37,12 @@ export class Candidates {
   readonly #first: number;
   readonly #end: number;
   readonly #size: number;
-  /** The stretch of the lap that is being searched, the next position, and where the stretch ends. */
-  #stretch = 0;
+  /** The part that is being searched: from its middle on, then from its beginning. */
+  #from: number;
+  #middle: number;
+  #to: number;
+  #isBack = false;
+  /** The next position, and where that stretch ends. */
   #cursor: number;
   #until: number;
   #lapped = false;
@@ -66,6 +71,9 @@ export class Candidates {
     this.#start = start;
     this.#first = inPart ? part.first : 0;
     this.#end = inPart ? part.end : size;
+    this.#from = this.#first;
+    this.#middle = start;
+    this.#to = this.#end;
     this.#cursor = start;
     this.#until = this.#end;
     for (const host of preferred) this.#addIfFits(host);
@@ -167,17 +175,36 @@ export class Candidates {
     }
   }
 
-  /** Begins the next stretch that has hosts. @returns false when the lap is over */
+  /** Begins the next stretch that has hosts. @returns false when the lap is over, or goes no further for now */
   #turn(): boolean {
-    while (this.#stretch < 3) {
-      this.#stretch += 1;
-      if (this.#stretch === 1) this.#go(this.#first, this.#start);
-      else if (this.#stretch === 2) this.#go(this.#end, this.#size);
-      else this.#go(0, this.#first);
-      if (this.#cursor < this.#until) return true;
-    }
-    this.#lapped = true;
-    return false;
+    do {
+      if (!this.#isBack) this.#go(this.#from, this.#middle);
+      else if (this.#isEnough() || !this.#enterNextPart()) return false;
+      this.#isBack = !this.#isBack;
+    } while (this.#cursor >= this.#until);
+    return true;
+  }
+
+  /** @returns false: there is none, the lap is over */
+  #enterNextPart(): boolean {
+    const from = this.#to === this.#size ? 0 : this.#to;
+    this.#lapped = from === this.#first;
+    if (this.#lapped) return false;
+    this.#from = from;
+    this.#to = Math.min(from + this.#end - this.#first, from < this.#first ? this.#first : this.#size);
+    this.#middle = Math.min(from + this.#start - this.#first, this.#to);
+    this.#go(this.#middle, this.#to);
+    return true;
+  }
+
+  /**
+   * Is a part over with a candidate in it? The hosts behind are in others' parts: schedulers that compare the last hosts of
+   * the cell all find the same one best. What holds copies of the group, or is avoided, is not enough.
+   */
+  #isEnough(): boolean {
+    if (this.#end - this.#first === this.#size) return false;
+    const best = this.best();
+    return best >= 0 && this.scores[best]! > 0;
   }
 
   #go(from: number, until: number): void {

@@ -15,7 +15,7 @@ export interface PlacementPolicy {
   /**
    * How many fitting hosts are scored for one decision, drawn at random; `Infinity`: all. With a sample of k, the pick is
    * worse than the best q-th part of the fitting hosts with a probability of about (1 − q)^k; when at most k hosts fit it
-   * is the best.
+   * is the best. A scheduler beside others draws from its own part of the hosts while one fits there.
    */
   readonly sample: number;
   /**

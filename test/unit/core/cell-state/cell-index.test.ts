@@ -23,6 +23,7 @@ describe('CellIndex', () => {
       cpu: fc.integer({ min: 1, max: 9 }),
       zone: fc.constantFrom(...ZONES),
       gone: fc.boolean(),
+      arranged: fc.boolean(),
     });
     const law = fc.property(fc.array(anyStep, { maxLength: 80 }), (steps) => {
       const state = new CellState();
@@ -38,6 +39,7 @@ describe('CellIndex', () => {
           state.setAlive(id, true);
           there.set(id, step);
         }
+        if (step.arranged) state.arrange();
         // A tree over some hosts, made again whenever hosts come or go.
         place(state, makeRequest({ group: inZone('z0') }), chanceOf(1), BINPACK);
       }
@@ -60,6 +62,28 @@ describe('CellIndex', () => {
       }
     });
     fc.assert(law, { numRuns: 300 });
+  });
+
+  it('has the same order in all schedulers, whichever hosts each found when it began', () => {
+    const ids = Array.from({ length: 200 }, (_, n) => `h${String(n)}`);
+    const orderOf = (came: readonly string[], gone: readonly string[]): readonly number[] => {
+      const state = new CellState();
+      for (const id of came) state.setHost(makeHost(id));
+      for (const id of gone) state.removeHost(id);
+      for (const id of gone) state.setHost(makeHost(id));
+      const { version } = state.index.classes;
+      state.arrange();
+      // Whatever is kept by index is counted again.
+      expect(state.index.classes.version).not.toBe(version);
+      return ids.map((id) => state.indexOf(id));
+    };
+    const known = orderOf(ids, []);
+    expect([...known].sort((a, b) => a - b)).toEqual([...ids.keys()]);
+    const anyWay = fc.shuffledSubarray(ids, { minLength: ids.length });
+    const law = fc.property(anyWay, fc.subarray(ids), (came, gone) => {
+      expect(orderOf(came, gone)).toEqual(known);
+    });
+    fc.assert(law, { numRuns: 30 });
   });
 });
 

@@ -167,6 +167,7 @@ type CellEvent =
       readonly state: 'ready' | 'draining';
     }
   | { readonly kind: 'host'; readonly how: 'dead' | 'back' | 'remove'; readonly host: number }
+  | { readonly kind: 'arrange' }
   | { readonly kind: 'pool'; readonly pool: string; readonly used: number }
   | { readonly kind: 'define'; readonly by: 'zone' | 'os' | null; readonly capacity: number };
 
@@ -202,6 +203,7 @@ const anyEvent: fc.Arbitrary<CellEvent> = fc.oneof(
     pool: fc.constantFrom('uplink/z1', 'uplink/z2', 'uplink/linux', 'uplink/cell', 'power/cell'),
     used: fc.constantFrom(0, 50, 200, 300),
   }),
+  fc.record({ kind: fc.constant('arrange' as const) }),
   fc.record({
     kind: fc.constant('define' as const),
     by: fc.constantFrom('zone' as const, 'os' as const, null),
@@ -229,6 +231,10 @@ function play(state: CellState, hosts: readonly Host[], events: readonly CellEve
   for (const [n, event] of events.entries()) {
     if (event.kind === 'end') {
       state.forget(claims[event.nth] ?? { id: 'none', host: 'none' });
+      continue;
+    }
+    if (event.kind === 'arrange') {
+      state.arrange();
       continue;
     }
     if (event.kind === 'pool') {
@@ -340,7 +346,7 @@ describe('place against the walk over all hosts', () => {
       const willing = [...ranks].filter(([host]) => !request.refusingHosts.includes(host));
       const wanted = willing.filter(([host]) => !request.avoidHosts.includes(host));
       const best = [wanted, willing].find((some) => some.length > 0) ?? [...ranks];
-      const { chosen } = place(state, one, partedChance(seed), policy);
+      const { chosen } = place(state, one, chanceOf(seed), policy);
       const host = chosen[0]?.host;
       if (host === undefined) return;
       expect(best.map(([name]) => name)).toContain(host);
@@ -355,12 +361,8 @@ describe('place against the walk over all hosts', () => {
       const state = build(cell, seed);
       const request = heldIn(state, drawn);
       const policy = { ...any, sample: Infinity };
-      const result = place(
-        state,
-        { ...request, avoidHosts: [], refusingHosts: [] },
-        partedChance(seed),
-        policy,
-      );
+      const unavoided = { ...request, avoidHosts: [], refusingHosts: [] };
+      const result = place(state, unavoided, chanceOf(seed), policy);
       const held = [...request.hostsHeld];
       const kept = keptByWalk(state, request, policy);
       for (const [n, chosen] of result.chosen.entries()) {

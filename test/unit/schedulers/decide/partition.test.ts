@@ -1,12 +1,15 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { BINPACK } from '../../../../src/core/scoring/policy.ts';
+import type { CellState } from '../../../../src/core/cell-state/cell-state.ts';
+import type { Chance } from '../../../../src/core/random/chance.ts';
+import { BINPACK, SERVICE } from '../../../../src/core/scoring/policy.ts';
 import { place } from '../../../../src/core/placement/placement.ts';
 import { seededRandom } from '../../../../src/core/random/random.ts';
 import { chanceInPartition, PackingChance } from '../../../../schedulers/decide/partition.ts';
 import {
   amounts,
   makeCell,
+  makeClaim,
   makeGroup,
   makeHost,
   makeRequest,
@@ -60,6 +63,62 @@ describe('a scheduler’s partition of the hosts', () => {
       for (const { host } of place(makeCell(hosts), request, chance, BINPACK).chosen) taken.add(host);
     }
     expect(taken.size).toBe(4 * 60);
+  });
+
+  describe('in a cell that is nearly full', () => {
+    const hosts = Array.from({ length: 400 }, (_, n) => makeHost(`h${String(n)}`));
+    const one = amounts(100, 1);
+    const ownPart = (part: number, seed = part): Chance =>
+      chanceInPartition(seededRandom(seed), () => ({ index: part, count: 4 }));
+
+    /** All hosts are full but those whose number the function names, which have so much left. */
+    function nearlyFull(leftOf: (index: number) => number): CellState {
+      const state = makeCell(hosts);
+      for (const { id, capacity } of hosts) {
+        const cpuMilli = capacity.cpuMilli - leftOf(state.indexOf(id));
+        state.assume(makeClaim(id, id, { resources: { ...capacity, cpuMilli, memoryMib: 0, diskMib: 0 } }));
+      }
+      return state;
+    }
+
+    it('schedulers choose different ones of the last hosts, though the same one is the best for all', () => {
+      // In each part the hosts 10, 30, ... have something left; host 150 is the fullest of them.
+      const leftOf = (index: number): number => (index % 20 === 10 ? (index === 150 ? 100 : 200) : 0);
+      const request = makeRequest({ resources: one });
+      const taken = [0, 1, 2, 3].map((part) => {
+        const state = nearlyFull(leftOf);
+        const [chosen] = place(state, request, ownPart(part), BINPACK).chosen;
+        return Math.floor(state.indexOf(chosen?.host ?? '') / 100);
+      });
+      expect(taken).toEqual([0, 1, 2, 3]);
+    });
+
+    it('visitors of a part that its own scheduler leaves empty begin apart', () => {
+      const chosen = [0, 2, 3].map((part) => {
+        const state = nearlyFull((index) => (index >= 100 && index < 200 ? 4000 : 0));
+        const packing = new PackingChance(ownPart(part, part + 11));
+        return place(state, makeRequest({ resources: one }), packing, BINPACK).chosen[0]?.host;
+      });
+      expect(new Set(chosen).size).toBe(3);
+    });
+
+    it('S3.15 a scheduler whose own part is full finds the last host wherever it is', () => {
+      for (const last of [0, 99, 150, 399]) {
+        const state = nearlyFull((index) => (index === last ? 100 : 0));
+        for (const part of [0, 1, 2, 3]) {
+          const [chosen] = place(state, makeRequest({ resources: one }), ownPart(part), BINPACK).chosen;
+          expect(state.indexOf(chosen?.host ?? '')).toBe(last);
+        }
+      }
+    });
+
+    it('copies of a service go to other parts rather than beside each other', () => {
+      const state = nearlyFull((index) => (index === 5 || index === 305 ? 4000 : 0));
+      const held = hosts.filter(({ id }) => state.indexOf(id) === 5).map(({ id }) => state.known(id));
+      const request = makeRequest({ resources: one, hostsHeld: held });
+      const [chosen] = place(state, request, ownPart(0), SERVICE).chosen;
+      expect(state.indexOf(chosen?.host ?? '')).toBe(305);
+    });
   });
 
   it('is no part at all for one that is alone', () => {
