@@ -31,7 +31,15 @@ import { packSplit } from './pack-split.ts';
 import { amounts, makeGroup, makeRequest } from '../testbed/plain-request.ts';
 import { flagsOf } from '../testbed/flags.ts';
 
-const flags = flagsOf({ traces: '', lists: '', policies: '', seeds: 5, schedulers: '', blind: 16, once: false });
+const flags = flagsOf({
+  traces: '',
+  lists: '',
+  policies: '',
+  seeds: 5,
+  schedulers: '',
+  blind: 16,
+  once: false,
+});
 const folder = openFolder();
 
 type Chooser = CompetitorsChooser<Pod>;
