@@ -4,17 +4,13 @@ export const BATCH_PATH = '/v1/batch';
 /** Calls of one batch, at most. */
 export const BATCH_CALLS_MAX = 128;
 
-/** What a batch says of one of its calls: what it would say by itself, without what is the same for all. */
+/** One of `calls` in the request: what it would say by itself, without what is the same for all. */
 export interface BatchedCall {
   readonly method: string;
   /** With its query. */
   readonly path: string;
   readonly headers?: Readonly<Record<string, string>> | undefined;
   readonly body?: unknown;
-}
-
-export interface BatchRequest {
-  readonly calls: readonly BatchedCall[];
 }
 
 /** A line of the answer, in the order in which the calls end. */
