@@ -162,7 +162,6 @@ host-agent/orders/commands.ts disk.sizeOf agent:exec
 host-agent/orders/commands.ts processes.exec agent:attempt
 host-agent/orders/epochs.ts store.read agent:eligibility+meta
 host-agent/orders/orderer.ts store.read agent:allocs+owners
-host-agent/orders/orders.ts disk.freeBytes agent:all
 host-agent/orders/orders.ts disk.publish agent:allocation-spec
 host-agent/orders/orders.ts disk.remove agent:allocation
 host-agent/orders/orders.ts processes.portsInUse agent:ports
@@ -183,7 +182,7 @@ host-agent/state/journal.ts disk.replace agent:journal
 host-agent/state/records.ts disk.move agent:allocation-spec,attempt-spec,exit,identity,incarnation,outcome,verdict
 host-agent/state/records.ts disk.read agent:allocation-spec,attempt-spec,claim,exit,identity,incarnation,lock,outcome,started,stopping,verdict
 host-agent/state/state-disk.ts disk.append agent:
-host-agent/state/state-disk.ts disk.freeBytes*2 agent:all
+host-agent/state/state-disk.ts disk.freeBytes*3 agent:all
 host-agent/state/state-disk.ts disk.hand agent:
 host-agent/state/state-disk.ts disk.list agent:
 host-agent/state/state-disk.ts disk.makeFolder agent:
