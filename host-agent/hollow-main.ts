@@ -25,7 +25,7 @@ import { PERIODIC_TASKS, startPeriodicTasks } from './api/periodic-tasks.ts';
 import type { Served } from './api/api.ts';
 import { askEpoch } from './orders/epochs.ts';
 import { askStore } from './orders/orderer.ts';
-import { hostChannels, hostRoutes } from './api/api.ts';
+import { hostChannels, hostRoutes, ORDERS_RIGHT } from './api/api.ts';
 import type { AgentPorts } from './ports.ts';
 import { HostPauses } from './tasks/held-restarts.ts';
 
@@ -117,7 +117,7 @@ export async function runHollow(options: HollowOptions): Promise<RunningAgent> {
     metrics,
   });
   const server = fastifyServer({ log, connectionsMax: CONNECTIONS_MAX, ...options.reach });
-  const listener = await server.listen(withBatches(routes, 'stop', log), {
+  const listener = await server.listen(withBatches(routes, ORDERS_RIGHT, log), {
     ...options.listen,
     bodyBytesMax: BODY_BYTES_MAX,
     channels: hostChannels({ ...found, ...delegations }),

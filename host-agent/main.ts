@@ -61,7 +61,7 @@ import { PERIODIC_TASKS, startPeriodicTasks } from './api/periodic-tasks.ts';
 import { askEpoch } from './orders/epochs.ts';
 import { askStore } from './orders/orderer.ts';
 import type { HostRoutesOptions } from './api/api.ts';
-import { hostChannels, hostRoutes } from './api/api.ts';
+import { hostChannels, hostRoutes, ORDERS_RIGHT } from './api/api.ts';
 
 export interface AgentOptions {
   /** Name of the cell: all its keys lie under `/moorage/<cell>/`. */
@@ -267,7 +267,7 @@ export async function runAgent(options: AgentOptions): Promise<RunningAgent> {
       ...delegations,
       metrics,
     });
-    const listener = await server.listen(withBatches(routes, 'stop', log), {
+    const listener = await server.listen(withBatches(routes, ORDERS_RIGHT, log), {
       ...options.listen,
       bodyBytesMax: BODY_BYTES_MAX,
       channels: hostChannels({ prefix: '', find: () => served, ...delegations }),

@@ -48,6 +48,9 @@ export interface HostRoutesOptions {
   readonly metrics: Pick<Metrics, 'render'>;
 }
 
+/** Who may send orders in a batch: whoever may order anything at all. Each needs the right of its own route besides. */
+export const ORDERS_RIGHT: Right = 'stop';
+
 type Handler = (served: Served, request: RouteRequest) => Promise<RouteReply>;
 
 /** The host-agent's API; see `wire/host-api.ts`. */

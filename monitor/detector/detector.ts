@@ -19,6 +19,7 @@ import type { RemedyState, Verdict } from '../../src/core/detector/verdict.ts';
 import { evidenceOf, isVerdictOn, verdictText } from '../../src/core/detector/verdict.ts';
 import type { Host } from '../../src/core/host/host.ts';
 import { DISK_FAULT } from '../../src/core/host/host.ts';
+import type { StartRefusal } from '../../src/wire/api/host-api.ts';
 import type { AllocationReport } from '../../src/core/host/report.ts';
 import { PeriodicTask } from '../../src/runtime/wait/periodic-task.ts';
 import type { SchedulerEvent } from '../../src/wire/api/scheduler-api.ts';
@@ -44,7 +45,7 @@ const VERDICT_MIN_MS = 2 * 60_000;
 /** Of those that are well again, so many must be for a verdict to end before its time. */
 const PROBES_MIN = 2;
 /** How a failure begins that is a host's refusal of work for which its disk has no room. */
-const DISK_REFUSAL = 'disk-full';
+const DISK_REFUSAL: StartRefusal = 'disk-full';
 
 /** Finds who is at fault. Every monitor looks; the one of rank 0 for a suspect acts, the others when it does not. */
 export class FaultWatch {

@@ -42,9 +42,9 @@ export function faultsOf(
 }
 
 function sentenceOf(verdict: Verdict): string {
-  // What is over has undone its remedies.
-  const were = verdict.endedAtMs === undefined ? 'applied' : 'undone';
-  const done = verdict.remedies.filter(({ state }) => state === 'applied' || state === were);
+  const isOver = !isVerdictOn(verdict);
+  // What is over has undone its remedies, and tells of them all the same.
+  const done = verdict.remedies.filter(({ state }) => state === 'applied' || (isOver && state === 'undone'));
   const so = done.map(({ remedy }) => remedy).join(', ');
   return `${verdictText(verdict)}${so === '' ? '' : `; so: ${so}`}`;
 }

@@ -118,14 +118,20 @@ export class Decider {
     return todo.grows.length === 0 ? decision : this.#grow(job, todo.grows, decision);
   }
 
-  /** Evaluates it again when there were tokens for what it asks for. */
+  /**
+   * Evaluates it, and again when there were tokens for what it asks for: which of it may go then is the evaluation's own rule, such as
+   * the turns of an update. Where nothing is bounded nothing is asked for, and it is evaluated once.
+   */
   #affordable(job: OwnedJob, nowMs: number): Evaluation {
     const todo = this.todoOf(job, nowMs);
     const { budgets } = this.#parts;
     if (budgets === undefined) return todo;
-    const asked = (kind: BudgetKind): readonly string[] =>
-      todo.asks.filter((ask) => ask.kind === kind).map(({ allocation }) => allocation.id);
-    const isMore = ASKED_BY_SLOTS.map((kind) => budgets.ask(kind, job.key, asked(kind))).includes(true);
+    let isMore = false;
+    for (const kind of ASKED_BY_SLOTS) {
+      const asked = todo.asks.filter((ask) => ask.kind === kind).map(({ allocation }) => allocation.id);
+      // Also when it asks for none: then it no longer waits.
+      isMore = budgets.ask(kind, job.key, asked) || isMore;
+    }
     return isMore ? this.todoOf(job, nowMs) : todo;
   }
 

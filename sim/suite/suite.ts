@@ -223,18 +223,8 @@ function rivalsRun(random: SeededRandom): Run {
 const ORPHAN_MS = 6_000;
 
 function budgetedRun(random: SeededRandom): Run {
-  const drawn = random.split('kind').below(4);
-  const {
-    scenario = SHORT,
-    faultPlan = [],
-    requests = [],
-  } = drawn === 0
-    ? movedRun(random)
-    : drawn === 1
-      ? vanishedRun(random)
-      : drawn === 2
-        ? drainedRun(random)
-        : rivalsRun(random);
+  const runOf = [movedRun, vanishedRun, drainedRun, rivalsRun][random.split('kind').below(4)] ?? movedRun;
+  const { scenario = SHORT, faultPlan = [], requests = [] } = runOf(random);
   const quiet = { quietMs: 60_000, quietLeastMs: 40_000 };
   return {
     faultPlan,

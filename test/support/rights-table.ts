@@ -1,5 +1,5 @@
 import { arbiterRoutes } from '../../arbiter/routes.ts';
-import { hostChannels, hostRoutes } from '../../host-agent/api/api.ts';
+import { hostChannels, hostRoutes, ORDERS_RIGHT } from '../../host-agent/api/api.ts';
 import { monitorRoutes } from '../../monitor/api/api.ts';
 import { attachChannels } from '../../monitor/api/attach-routes.ts';
 import { schedulerRoutes } from '../../schedulers/api.ts';
@@ -39,7 +39,7 @@ export function servedRoutes(): readonly ServedRoute[] {
   };
   const lists = {
     monitor: [monitorRoutes(UNTOUCHED, null), attachChannels(UNTOUCHED, UNTOUCHED)],
-    agent: [withBatches(hostRoutes(host), 'stop', silentLog), hostChannels(host)],
+    agent: [withBatches(hostRoutes(host), ORDERS_RIGHT, silentLog), hostChannels(host)],
     scheduler: [schedulerRoutes(UNTOUCHED, UNTOUCHED)],
     arbiter: [arbiterRoutes(UNTOUCHED, UNTOUCHED)],
   } as const;

@@ -8,6 +8,7 @@ import { readBody } from '../../wire/api/api.ts';
 import type { BatchedAnswer, BatchedCall } from './batch.ts';
 import { BATCH_CALLS_MAX, BATCH_PATH } from './batch.ts';
 import { problemOfError, problemOfStatus } from './problem-reply.ts';
+import { URL_CHARS_MAX } from './request-values.ts';
 import { matchRoute } from './route-match.ts';
 
 const batchRequest = z.strictObject({
@@ -15,7 +16,7 @@ const batchRequest = z.strictObject({
     .array(
       z.strictObject({
         method: z.enum(['GET', 'PUT', 'POST', 'DELETE']),
-        path: z.string().max(2 * 1024),
+        path: z.string().max(URL_CHARS_MAX),
         headers: z.record(z.string().max(64), z.string().max(1024)).optional(),
         body: z.unknown().optional(),
       }),

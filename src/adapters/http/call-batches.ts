@@ -7,6 +7,7 @@ import { BATCH_CALLS_MAX, BATCH_PATH } from './batch.ts';
 import { httpErrorOf } from './call-faults.ts';
 import { callTimer } from './call-timer.ts';
 import type { Send } from './client-core.ts';
+import { answerIn, faultOf } from './client-core.ts';
 
 /**
  * While an answer of the server is awaited, calls to it are gathered for so long. This is Nagle's rule (RFC 896): a call to
@@ -26,8 +27,8 @@ interface WaitingCall {
   readonly reject: (error: unknown) => void;
 }
 
-/** Calls to one server that may go together. */
-interface Lane {
+/** Calls to one server that may go together: they share a deadline, and are answered by the same role. */
+interface Lane extends Pick<HttpCall, 'to' | 'timeoutMs'> {
   readonly origin: string;
   waiting: WaitingCall[];
   /** Requests without an answer. */
@@ -60,14 +61,10 @@ export function callBatches(single: HttpClient['call'], send: Send): HttpClient[
     while (lane.waiting.length > 0) {
       const { some, text } = cutBatch(lane.waiting);
       lane.waiting = lane.waiting.slice(some.length);
+      const [first, second] = some;
+      if (first === undefined) return;
       lane.open += 1;
-      const first = some[0];
-      const sent =
-        first !== undefined && some.length === 1
-          ? alone(first)
-          : sendBatch(lane.origin, some, text).then((isTaken) =>
-              isTaken ? undefined : apart(lane.origin, some),
-            );
+      const sent = second === undefined ? alone(first) : together(lane, some, text);
       void sent.finally(() => {
         lane.open -= 1;
         if (lane.open === 0 && lane.waiting.length === 0) lanes.delete(key);
@@ -89,24 +86,29 @@ export function callBatches(single: HttpClient['call'], send: Send): HttpClient[
     await Promise.all(some.map(alone));
   }
 
+  async function together(lane: Lane, some: readonly WaitingCall[], text: string): Promise<void> {
+    if (!(await isTaken(lane, some, text))) await apart(lane.origin, some);
+  }
+
   /** @returns false: the server has surely done nothing of it. Never rejects: its calls do */
-  async function sendBatch(origin: string, some: readonly WaitingCall[], text: string): Promise<boolean> {
-    const { timeoutMs, to } = (some[0] as WaitingCall).call;
+  async function isTaken(lane: Lane, some: readonly WaitingCall[], text: string): Promise<boolean> {
+    const { origin, to, timeoutMs } = lane;
     const url = `${origin}${BATCH_PATH}`;
     const batch = new OpenBatch(some);
     const timer = callTimer(timeoutMs, undefined);
     let began = false;
     try {
       const headers = { 'content-type': 'application/json' };
-      const answer = await send(url, { method: 'POST', headers, body: text, signal: timer.signal, to });
+      const incoming = await send(url, { method: 'POST', headers, body: text, signal: timer.signal, to });
       began = true;
-      if (answer.status !== 200 && NOT_TAKEN.has(answer.status)) {
-        for await (const chunk of answer.chunks) void chunk;
-        return batch.leave();
+      if (incoming.status === 200) await batch.read(incoming.chunks);
+      else {
+        const answer = await answerIn(incoming);
+        if (NOT_TAKEN.has(answer.status)) return batch.leave();
+        batch.answerAll(answer);
       }
-      await (answer.status === 200 ? batch.read(answer.chunks) : batch.answerAll(answer));
     } catch (error) {
-      batch.fail(httpErrorOf(timer.signal.aborted ? timer.signal.reason : error, url, began));
+      batch.fail(httpErrorOf(faultOf(error, timer), url, began));
     } finally {
       timer.stop();
     }
@@ -119,16 +121,18 @@ export function callBatches(single: HttpClient['call'], send: Send): HttpClient[
     const { origin } = new URL(call.url);
     if (!takesBatches(origin)) return single(call);
     return new Promise<HttpAnswer>((resolve, reject) => {
-      // Calls of one batch share its deadline and are answered by the same role.
-      const key = `${origin} ${call.to ?? ''} ${String(call.timeoutMs)}`;
-      let lane = lanes.get(key);
-      if (lane === undefined) lanes.set(key, (lane = { origin, waiting: [], open: 0, gathering: false }));
+      const { to, timeoutMs } = call;
+      const key = `${origin} ${to ?? ''} ${String(timeoutMs)}`;
+      const lane = lanes.get(key) ?? {
+        ...{ origin, timeoutMs, ...(to === undefined ? {} : { to }) },
+        ...{ waiting: [], open: 0, gathering: false },
+      };
+      lanes.set(key, lane);
       lane.waiting.push({ call, resolve, reject });
       if (lane.gathering) return;
       lane.gathering = true;
-      const filled = lane;
-      if (lane.open === 0) setImmediate(() => flush(key, filled));
-      else setTimeout(() => flush(key, filled), GATHER_MS);
+      if (lane.open === 0) setImmediate(() => flush(key, lane));
+      else setTimeout(() => flush(key, lane), GATHER_MS);
     });
   };
 }
@@ -195,13 +199,8 @@ class OpenBatch {
   }
 
   /** The server has refused the batch: that is the answer to each of its calls. */
-  async answerAll({ status, chunks }: { status: number; chunks: AsyncIterable<Uint8Array> }): Promise<void> {
-    const parts: Uint8Array[] = [];
-    for await (const chunk of chunks) parts.push(chunk);
-    const text = Buffer.concat(parts).toString('utf8');
-    const body: unknown = text.startsWith('{') ? JSON.parse(text) : undefined;
-    for (const position of [...this.#open.keys()])
-      this.#take(position)?.resolve({ status, headers: {}, body });
+  answerAll(answer: HttpAnswer): void {
+    for (const position of [...this.#open.keys()]) this.#take(position)?.resolve(answer);
   }
 
   fail(error: HttpError): void {

@@ -43,8 +43,7 @@ export function clientOver(send: Send, close: () => Promise<void>): HttpClient {
       try {
         const incoming = await begin(call, timer);
         began = true;
-        const text = await readAll(incoming.chunks);
-        return { status: incoming.status, headers: incoming.headers, body: parsed(text, incoming.headers) };
+        return await answerIn(incoming);
       } catch (error) {
         throw httpErrorOf(faultOf(error, timer), call.url, began);
       } finally {
@@ -90,8 +89,13 @@ function silent(idleTimeoutMs: number): string {
 }
 
 /** Libraries wrap the reason of an abort in errors of their own; the signal's reason is the deadline or the caller. */
-function faultOf(error: unknown, timer: CallTimer): unknown {
+export function faultOf(error: unknown, timer: Pick<CallTimer, 'signal'>): unknown {
   return timer.signal.aborted ? timer.signal.reason : error;
+}
+
+/** Reads all of it. @throws HttpError, and whatever the chunks and JSON throw */
+export async function answerIn({ status, headers, chunks }: Incoming): Promise<HttpAnswer> {
+  return { status, headers, body: parsed(await readAll(chunks), headers) };
 }
 
 async function readAll(chunks: AsyncIterable<Uint8Array>): Promise<string> {

@@ -37,7 +37,7 @@ import type { Admitted, CallerOf } from './callers.ts';
 import { anybody, certifiedCallers, cutAtEnd, NOBODY } from './callers.ts';
 import { takeChannels } from './channel-server.ts';
 import { headersOfProblem, PROBLEM_TYPE, problemOfError, problemOfStatus } from './problem-reply.ts';
-import { flatHeaders, flatQuery } from './request-values.ts';
+import { flatHeaders, flatQuery, URL_CHARS_MAX } from './request-values.ts';
 import { sendStream } from './stream-reply.ts';
 
 /** How clients reach a server. */
@@ -66,7 +66,6 @@ const CONNECTION_TIMEOUT_MS = 3_000;
 const CONNECTIONS_CHECK_MS = 500;
 const KEEP_ALIVE_MS = 5_000;
 const HEADER_BYTES_MAX = 8 * 1024;
-const URL_CHARS_MAX = 2 * 1024;
 const PARAM_CHARS_MAX = 128;
 const REQUESTS_PER_SOCKET_MAX = 100_000;
 export const CONNECTIONS_MAX = 4_096;

@@ -1,6 +1,9 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { ProblemError } from '../../wire/api/problem.ts';
 
+/** From `security.md` section 4. */
+export const URL_CHARS_MAX = 2 * 1024;
+
 /**
  * The query with one text for each name. A name that comes twice is refused: two readers could read two values.
  * @throws ProblemError

@@ -1,6 +1,5 @@
 import type { BudgetPolicy } from '../../core/quota/budgets.ts';
-import { ProblemError } from '../api/problem.ts';
-import { readSource } from '../job-file/yaml-source.ts';
+import { readValue } from '../job-file/yaml-source.ts';
 import { readBudgetPolicy } from './budgets.ts';
 
 /**
@@ -13,9 +12,5 @@ import { readBudgetPolicy } from './budgets.ts';
  * @throws ProblemError 400 with the place that is wrong
  */
 export function parseBudgetFile(text: string): BudgetPolicy {
-  const { value, faults } = readSource(text);
-  const fault = faults[0];
-  if (fault === undefined) return readBudgetPolicy(value ?? {});
-  const detail = `line ${String(fault.line)}: ${fault.text}`;
-  throw new ProblemError({ status: 400, code: 'bad-request', detail, path: '' });
+  return readBudgetPolicy(readValue(text) ?? {});
 }

@@ -9,16 +9,13 @@ export const bucketRule: z.ZodType<BucketRule> = z.looseObject({
   perHour: whole.min(1).max(PER_HOUR_MAX),
 });
 
+const FIELDS = Object.fromEntries(BUDGETS.map((kind) => [kind, z.exactOptional(bucketRule)]));
+
 /** Strict: a kind that is misspelt would be no bound. */
-export const budgetPolicyRequest: z.ZodType<BudgetPolicy> = z.strictObject(
-  Object.fromEntries(BUDGETS.map((kind) => [kind, z.exactOptional(bucketRule)])),
-);
+export const budgetPolicyRequest: z.ZodType<BudgetPolicy> = z.strictObject(FIELDS);
 
 /** What the cell may do of its own accord: `limits/budgets`. */
-export const budgetPolicyCodec = schemaCodec<BudgetPolicy>(
-  'budgets',
-  z.looseObject(Object.fromEntries(BUDGETS.map((kind) => [kind, z.exactOptional(bucketRule)]))),
-);
+export const budgetPolicyCodec = schemaCodec<BudgetPolicy>('budgets', z.looseObject(FIELDS));
 
 /** What is left of a budget, under `buckets/`. */
 export const bucketCodec = schemaCodec<Bucket>('bucket', z.looseObject({ fullAtMs: whole }));

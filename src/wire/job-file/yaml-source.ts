@@ -1,6 +1,7 @@
 import type { Document, Node, Pair, ParsedNode } from 'yaml';
 import { isAlias, isMap, isPair, isScalar, isSeq, LineCounter, parseDocument } from 'yaml';
 import { JOB_DEPTH_MAX, JOB_KEYS_MAX, YAML_ALIASES_MAX } from '../values/bounds.ts';
+import { ProblemError } from '../api/problem.ts';
 
 /** Line and column, from 1. */
 export interface Position {
@@ -56,6 +57,18 @@ export function readSource(text: string): Source {
   );
   const value = faults.length === 0 ? reader.read(doc.contents, [], false) : undefined;
   return { value, faults, positionOf: (path, part, column = 0) => find(doc, path, part, column, at) };
+}
+
+/**
+ * The value of a file that an operator writes.
+ * @throws ProblemError 400 with the line of the first fault
+ */
+export function readValue(text: string): unknown {
+  const { value, faults } = readSource(text);
+  const [fault] = faults;
+  if (fault === undefined) return value;
+  const detail = `line ${String(fault.line)}: ${fault.text}`;
+  throw new ProblemError({ status: 400, code: 'bad-request', detail, path: '' });
 }
 
 function syntaxText(code: string, message: string, rest: string): string {

@@ -1,5 +1,5 @@
 import { ProblemError } from '../api/problem.ts';
-import { readSource } from '../job-file/yaml-source.ts';
+import { readValue } from '../job-file/yaml-source.ts';
 import { readDuration } from '../values/units.ts';
 import type { RemedyPolicyRequest } from './verdict-records.ts';
 import { readRemedyPolicy } from './verdicts.ts';
@@ -23,9 +23,7 @@ const TIMES = { quarantine: 'quarantineMs', restartEvery: 'restartEveryMs' } as 
  * @throws ProblemError 400 with the place that is wrong
  */
 export function parseRemedyFile(text: string): RemedyPolicyRequest {
-  const { value, faults } = readSource(text);
-  const fault = faults[0];
-  if (fault !== undefined) throw wrong('', `line ${String(fault.line)}: ${fault.text}`);
+  const value = readValue(text);
   if (value === null || typeof value !== 'object' || Array.isArray(value))
     throw wrong('', 'it has no fields');
   const fields = Object.entries(value as Readonly<Record<string, unknown>>).map(([name, written]) =>

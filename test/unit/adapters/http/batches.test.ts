@@ -213,7 +213,7 @@ describe('who may call in a batch', () => {
   });
   afterAll(() => authority[Symbol.dispose]());
 
-  it('S4.13 each call needs the right of its own route, and the batch that of its own', async () => {
+  it('each call needs the right of its own route, and the batch that of its own', async () => {
     asked.length = 0;
     const credentials = await authority.credentials('agent', 'host-1');
     const listener = await fastifyServer({ log: silentLog, credentials }).listen(

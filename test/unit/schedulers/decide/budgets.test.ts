@@ -34,14 +34,19 @@ function service(name: string, group: Partial<Group> = {}): Job {
   );
 }
 
+/** Four instances of web run on h1; h2 is empty. */
+async function runWeb(): Promise<void> {
+  await world.host('h1', 2_000);
+  await world.scheduler({ id: 's', kind: 'service' });
+  await world.submit(service('web', { count: 4 }));
+  await world.until(() => running('web') === 4, 'web runs');
+  await world.host('h2', 2_000);
+}
+
 describe("S3.40 I76 the cell's budgets", () => {
   it('have replacements of what was on a lost host wait, say so, and go on by themselves', async () => {
     await allow({ replacements: { burst: 1, perHour: 180 } });
-    await world.host('h1', 2_000);
-    await world.scheduler({ id: 's', kind: 'service' });
-    await world.submit(service('web', { count: 4 }));
-    await world.until(() => running('web') === 4, 'web runs');
-    await world.host('h2', 2_000);
+    await runWeb();
     await world.lose('h1');
     await world.clock.advance(4_000);
     expect([wantedOn('h1'), wantedOn('h2')]).toEqual([3, 1]);
@@ -56,11 +61,7 @@ describe("S3.40 I76 the cell's budgets", () => {
 
   it('let pass what an operator says of a lost host himself', async () => {
     await allow({ replacements: { burst: 1, perHour: 1 } });
-    await world.host('h1', 2_000);
-    await world.scheduler({ id: 's', kind: 'service' });
-    await world.submit(service('web', { count: 4 }));
-    await world.until(() => running('web') === 4, 'web runs');
-    await world.host('h2', 2_000);
+    await runWeb();
     await world.lose('h1', { confirmed: 'lost' });
     await world.clock.advance(4_000);
     expect(wantedOn('h2')).toBe(4);
