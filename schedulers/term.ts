@@ -150,9 +150,8 @@ export class SchedulerTerm implements Term {
     });
     this.#backlog = () => this.#loop.backlog + loader.waiting + this.#ownership.claimsPending;
     this.#starts = new StartQueue(clock, this.#backlog);
-    const start = (job: OwnedJob, entry: Entry): void => {
-      if (isCurrent(this, job, entry)) void starter.start(job, entry);
-    };
+    const start = (job: OwnedJob, entry: Entry): Promise<void> | undefined =>
+      isCurrent(this, job, entry) ? starter.start(job, entry) : undefined;
     const fillsOf = (job: OwnedJob): readonly Fill[] => this.decider.todoOf(job, wallMs(world)).fills;
     const pipeline = new CommitPipeline(this, {
       ...{ tickets, intents, fillsOf },
@@ -169,7 +168,11 @@ export class SchedulerTerm implements Term {
     };
     this.#observer = new Observer(this, {
       ...{ table, releaser, isRestored: this.#restoredAtMs !== null },
-      victimMarked: (job) => this.#starts.add(job.namespace, () => this.enqueue(job)),
+      victimMarked: (job) =>
+        this.#starts.add(job.namespace, () => {
+          this.enqueue(job);
+          return undefined;
+        }),
     });
     this.placer = new Placer(this);
     this.#parking = new Parking({

@@ -1,4 +1,5 @@
 import type { Clock } from '../../src/ports/clock.ts';
+import { CallPermits, LATE_MS } from '../calls/call-permits.ts';
 import { NamespaceQueues } from '../state/namespace-queues.ts';
 
 /** From this backlog on the scheduler is busy: a decision and its commit are a few tens of microseconds. */
@@ -8,16 +9,21 @@ const QUIET_MS = 150;
 /** A start that has waited for so long may go though the scheduler is busy. */
 const HELD_MAX_MS = 2_000;
 /**
- * Of those, so many a step: some 850 a second, which leave most of the processor to placing. While more than that are placed
- * a second, the wait grows beyond `HELD_MAX_MS`, until the scheduler is idle.
+ * So many of those are under way at once, each for `LATE_MS` at most. Where hosts answer at once, that is several hundred a second.
+ * Where they answer late, often since they share their processors with the scheduler, it is 80 a second. While more
+ * than that are placed a second, the wait grows beyond `HELD_MAX_MS`, until the scheduler is idle.
  */
-const STEP_BUSY_MAX = 128;
+const UNDER_WAY_BUSY_MAX = 16;
+const STEP_BUSY_MS = 25;
 /** Starts let go in one step once it is idle; `calls/calls.ts` bounds the calls that really run at once. */
 const STEP_MAX = 512;
 const STEP_MS = 5;
 
+/** @returns when it is over, successful or not; never rejects */
+type Start = () => Promise<void> | undefined;
+
 interface Held {
-  readonly start: () => void;
+  readonly start: Start;
   readonly sinceMs: number;
 }
 
@@ -33,6 +39,8 @@ export class StartQueue {
   readonly #clock: Clock;
   readonly #backlog: () => number;
   readonly #queues = new NamespaceQueues<Held>();
+  /** Of starts let go while the scheduler was busy. */
+  readonly #permits = new CallPermits(UNDER_WAY_BUSY_MAX, LATE_MS);
   #busyMs = Number.NEGATIVE_INFINITY;
   #cancel: (() => void) | null = null;
 
@@ -47,10 +55,10 @@ export class StartQueue {
   }
 
   /** @param start called once, at once or later, unless the queue is closed before */
-  add(namespace: string, start: () => void): void {
+  add(namespace: string, start: Start): void {
     const nowMs = this.#clock.monotonicMs();
     if (!this.#isBusy(nowMs) && this.waiting === 0) {
-      start();
+      void start();
       return;
     }
     this.#queues.push(namespace, { start, sinceMs: nowMs });
@@ -71,13 +79,27 @@ export class StartQueue {
     this.#cancel = null;
     const nowMs = this.#clock.monotonicMs();
     const isBusy = this.#isBusy(nowMs);
-    const most = isBusy ? STEP_BUSY_MAX : STEP_MAX;
-    const sinceMs = isBusy ? nowMs - HELD_MAX_MS : nowMs;
-    for (let i = 0; i < most; i++) {
-      const held = this.#queues.next((first) => first.sinceMs <= sinceMs);
-      if (held === undefined) break;
-      held.start();
+    if (isBusy) this.#letGoWhileBusy(nowMs);
+    else this.#letGo();
+    if (this.waiting > 0)
+      this.#cancel = this.#clock.after(isBusy ? STEP_BUSY_MS : STEP_MS, () => this.#step());
+  }
+
+  #letGo(): void {
+    for (let i = 0; i < STEP_MAX; i++) {
+      const held = this.#queues.next();
+      if (held === undefined) return;
+      void held.start();
     }
-    if (this.waiting > 0) this.#cancel = this.#clock.after(isBusy ? QUIET_MS : STEP_MS, () => this.#step());
+  }
+
+  #letGoWhileBusy(nowMs: number): void {
+    while (this.#permits.isFree(nowMs)) {
+      const held = this.#queues.next((first) => first.sinceMs <= nowMs - HELD_MAX_MS);
+      if (held === undefined) return;
+      const call = { startedMs: nowMs };
+      this.#permits.acquire(call);
+      void (held.start() ?? Promise.resolve()).then(() => this.#permits.release(call));
+    }
   }
 }

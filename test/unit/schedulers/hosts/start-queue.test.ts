@@ -6,10 +6,11 @@ function world() {
   const clock = new ManualClock();
   const made = { clock, backlog: 0, started: 0, order: [] as string[] };
   const starts = new StartQueue(clock, () => made.backlog);
-  const add = (namespace = 'default'): void =>
+  const add = (namespace = 'default', over?: Promise<void>): void =>
     starts.add(namespace, () => {
       made.started += 1;
       made.order.push(namespace);
+      return over;
     });
   return Object.assign(made, { starts, add });
 }
@@ -61,6 +62,27 @@ describe('fresh starts', () => {
     one.backlog = 0;
     await one.clock.advance(1_000);
     expect(one.started).toBe(1_000);
+  });
+
+  it('go as fast as hosts answer while the scheduler stays busy, and past hosts that do not', async () => {
+    const one = world();
+    one.backlog = 500;
+    const never = new Promise<void>(() => undefined);
+    for (let i = 0; i < 1_000; i++) one.add('default', never);
+    await one.clock.advance(2_050);
+    const early = one.started;
+    expect(early).toBeGreaterThan(0);
+    // All are under way, until they count as late.
+    await one.clock.advance(100);
+    expect(one.started).toBe(early);
+    await one.clock.advance(200);
+    expect(one.started).toBe(2 * early);
+
+    const other = world();
+    other.backlog = 500;
+    for (let i = 0; i < 1_000; i++) other.add('default', Promise.resolve());
+    await other.clock.advance(2_350);
+    expect(other.started).toBeGreaterThan(5 * early);
   });
 
   it('wait longer than that where more come than may go, and all go in their order', async () => {
