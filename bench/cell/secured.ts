@@ -27,7 +27,7 @@ interface Measured {
 const MEASURED: readonly Measured[] = [
   {
     bench: 'k8s-shape',
-    args: ['--hosts', String(hosts), '--tasks', String(tasks), '--init', '500'],
+    args: ['--hosts', String(hosts), '--tasks', String(tasks), '--init', '1000'],
     figures: [
       { name: 'committed a second', pattern: / per_second=(\d+)/ },
       { name: 'running a second', pattern: / running_per_second=(\d+)/ },

@@ -4,10 +4,13 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { JobStatus } from '../../src/wire/api/monitor-api.ts';
 import type { VerdictsAnswer } from '../../src/wire/verdicts/verdicts.ts';
 import type { DevCellProcess } from '../support/cli.ts';
+import { describeNeeding, root } from '../support/needs.ts';
+import { mountSmallDisk } from '../support/small-disk.ts';
 import { ONE_OF_EACH, runCli, startDevCell, testFolder } from '../support/cli.ts';
 
 const folder = testFolder();
 const HOSTS = 6;
+const BAD_HOST = 'host-6';
 const WAIT = { timeout: 120_000, interval: 500 };
 let cell: DevCellProcess;
 
@@ -32,15 +35,24 @@ async function verdicts(): Promise<readonly string[]> {
   return (JSON.parse(stdout) as VerdictsAnswer).verdicts.map(({ suspect }) => suspect);
 }
 
+let disk: Disposable | undefined;
+
 beforeAll(async () => {
+  // Nothing can be executed in the folders of its tasks.
+  const state = join(folder.path, '.moorage', 'cells', 'dev', 'hosts', BAD_HOST);
+  if (root() === null) disk = mountSmallDisk(state, 256, ['noexec']);
   cell = await startDevCell(folder.path, [
     ...ONE_OF_EACH,
     ...['--hosts', String(HOSTS), '--schedulers', 'service,batch'],
   ]);
 });
 afterAll(async () => {
-  expect((await cell.stop()).code).toBe(0);
-  folder[Symbol.dispose]();
+  try {
+    expect((await cell.stop()).code).toBe(0);
+  } finally {
+    disk?.[Symbol.dispose]();
+    folder[Symbol.dispose]();
+  }
 });
 
 describe('who is at fault, on real processes', () => {
@@ -67,21 +79,24 @@ describe('who is at fault, on real processes', () => {
     expect((await moorage('wait', 'api', '--for', 'running', '--timeout', '100s')).code).toBe(0);
     expect((await moorage('check')).stdout).toContain('no violation of');
   });
+});
 
-  it('S3.21 S3.25 a host on which what is well elsewhere fails is quarantined, and takes nothing more', async () => {
+describeNeeding(root(), 'a host on which exec fails', () => {
+  it('S3.21 S3.25 it is quarantined, since what fails there is well elsewhere, and takes nothing more', async () => {
     const jobs = ['one', 'two', 'three', 'four'];
     for (const name of jobs)
-      await run(name, 'test "$MOORAGE_HOST" != host-6 || exit 7; sleep 3600', {
+      await run(name, 'cp "$(command -v sleep)" tool; exec ./tool 3600', {
         ...{ restart: { attempts: 1, delay: '1s' }, reschedule: { delay: '1s' } },
       });
-    await vi.waitFor(async () => expect(await verdicts()).toContain('host/host-6'), WAIT);
+    await vi.waitFor(async () => expect(await verdicts()).toContain(`host/${BAD_HOST}`), WAIT);
     await vi.waitFor(
-      async () => expect((await moorage('hosts')).stdout).toMatch(/host-6 .*quarantined/),
+      async () => expect((await moorage('hosts')).stdout).toMatch(new RegExp(`${BAD_HOST} .*quarantined`)),
       WAIT,
     );
     for (const name of jobs)
       await vi.waitFor(
-        async () => expect((await moorage('why', name)).stdout).toMatch(/host-6.*quarantined/),
+        async () =>
+          expect((await moorage('why', name)).stdout).toMatch(new RegExp(`${BAD_HOST}.*quarantined`)),
         WAIT,
       );
     expect((await moorage('check')).stdout).toContain('no violation of');

@@ -3,11 +3,13 @@ import { closeSync, mkdirSync, openSync, writeSync } from 'node:fs';
 
 /**
  * A file system of a few MiB of its own at `path`, gone afterwards.
+ * @param more options of `mount`, such as `noexec`
  * @throws with what `mount` said; root alone may
  */
-export function mountSmallDisk(path: string, mib: number): Disposable {
+export function mountSmallDisk(path: string, mib: number, more: readonly string[] = []): Disposable {
   mkdirSync(path, { recursive: true });
-  const mounted = spawnSync('mount', ['-t', 'tmpfs', '-o', `size=${String(mib)}m`, 'tmpfs', path]);
+  const options = [`size=${String(mib)}m`, ...more].join();
+  const mounted = spawnSync('mount', ['-t', 'tmpfs', '-o', options, 'tmpfs', path]);
   if (mounted.status !== 0) throw new Error(mounted.stderr.toString());
   return { [Symbol.dispose]: () => void spawnSync('umount', ['-l', path]) };
 }
