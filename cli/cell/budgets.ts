@@ -18,6 +18,14 @@ export async function budgets(context: Context): Promise<number> {
   return await print(context, await (await context.api()).budgets());
 }
 
+/** @returns a line of those that something bounds; none while nothing is bounded */
+export function budgetLines({ budgets: all }: BudgetsAnswer): readonly string[] {
+  const bounded = all.filter(({ rule }) => rule !== null);
+  if (bounded.length === 0) return [];
+  const each = bounded.map(({ kind, rule, left }) => `${kind} ${amount(left)} of ${amount(rule?.burst)}`);
+  return [`budgets left: ${each.join(', ')}`];
+}
+
 export async function setBudgets(context: Context, file: string): Promise<number> {
   const policy = parseBudgetFile(await readText(file));
   return await print(context, await (await context.api()).setBudgets(policy));

@@ -5,17 +5,24 @@ import { EXIT } from '../command/exit.ts';
 import { printAnswer } from '../output/output.ts';
 import { formatTable } from '../output/table.ts';
 import { duration, mebibytes, percent, plural, storeAwayText } from '../../src/wire/values/words.ts';
+import { budgetLines } from './budgets.ts';
 import { pauseLines } from './pause.ts';
 import { POOL_COLUMNS, poolRows } from './shared.ts';
 
-/** The cell as a whole: how much there is of it, how full its store is, and what hosts share. */
+/** The cell as a whole: how much there is of it, how full its store is, what hosts share, what it may still do by itself. */
 export async function cellStatus(context: Context): Promise<number> {
   const api = await context.api();
-  const [cell, { pauses }] = await Promise.all([api.cell(), api.pauses()]);
-  const answer = { ...cell, pauses };
+  const [cell, { pauses }, { budgets }] = await Promise.all([api.cell(), api.pauses(), api.budgets()]);
+  const answer = { ...cell, pauses, budgets };
   const nowMs = context.terminal.nowMs();
   const text = (): string =>
-    [...awayLines(cell, nowMs), ...pauseLines(answer, nowMs), ...drainLines(cell), render(cell)].join('\n');
+    [
+      ...awayLines(cell, nowMs),
+      ...pauseLines(answer, nowMs),
+      ...drainLines(cell),
+      ...budgetLines(answer),
+      render(cell),
+    ].join('\n');
   await printAnswer(context, answer, { text });
   return EXIT.ok;
 }

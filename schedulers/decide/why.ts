@@ -5,6 +5,7 @@ import type { BudgetKind } from '../../src/core/quota/budgets.ts';
 import type { Fits } from '../../src/core/placement/fits.ts';
 import { HELD_STAGE } from '../../src/wire/api/scheduler-api.ts';
 import type { Why, WhyGroup } from '../../src/wire/api/scheduler-api.ts';
+import { plural } from '../../src/wire/values/words.ts';
 import type { OwnedJob } from '../state/owned-job.ts';
 import type { Term } from '../state/state.ts';
 import { wallMs } from '../state/state.ts';
@@ -124,7 +125,7 @@ function heldBack({ asks }: Evaluation, group: string, waits: (kind: BudgetKind)
   return kinds
     .map((kind) => {
       const held = ofGroup.filter((ask) => ask.kind === kind).length;
-      return `; ${String(held)} ${kind}: ${waits(kind) ?? 'in the decision queue'}`;
+      return `; ${plural(held, kind.slice(0, -'s'.length))}: ${waits(kind) ?? 'in the decision queue'}`;
     })
     .join('');
 }

@@ -54,6 +54,7 @@ const heldIn = (texts: readonly string[]): number =>
 it('S3.40 I76 a cell moves no more than its budget, says what waits, and goes on when an operator allows more', async () => {
   expect(await allow('moves: { burst: 1, perHour: 1 }\n')).toMatch(/moves +1 +1 +1\n/);
   expect(await left()).toBe(1);
+  expect((await moorage('status')).stdout).toMatch(/^budgets left: moves 1 of 1$/m);
   const { hosts } = JSON.parse((await moorage('hosts', '-o', 'json')).stdout) as HostListAnswer;
   const [from = '', to = ''] = hosts.map(({ host }) => host.id);
   expect((await moorage('host', 'cordon', to)).code).toBe(0);

@@ -7,6 +7,7 @@ import type { DevCellProcess } from '../support/cli.ts';
 import { describeNeeding, root } from '../support/needs.ts';
 import { mountSmallDisk } from '../support/small-disk.ts';
 import { ONE_OF_EACH, runCli, startDevCell, testFolder } from '../support/cli.ts';
+import { until } from '../support/until.ts';
 
 const folder = testFolder();
 const HOSTS = 6;
@@ -88,7 +89,15 @@ describeNeeding(root(), 'a host on which exec fails', () => {
       await run(name, 'cp "$(command -v sleep)" tool; exec ./tool 3600', {
         ...{ restart: { attempts: 1, delay: '1s' }, reschedule: { delay: '1s' } },
       });
-    await vi.waitFor(async () => expect(await verdicts()).toContain(`host/${BAD_HOST}`), WAIT);
+    await until(
+      async () => ({
+        events: (await moorage('events', '--since', '0')).stdout,
+        why: (await moorage('why', 'one')).stdout,
+        verdicts: await verdicts(),
+      }),
+      ({ verdicts: found }) => found.includes(`host/${BAD_HOST}`),
+      { limitMs: WAIT.timeout },
+    );
     await vi.waitFor(
       async () => expect((await moorage('hosts')).stdout).toMatch(new RegExp(`${BAD_HOST} .*quarantined`)),
       WAIT,

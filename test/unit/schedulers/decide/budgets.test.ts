@@ -94,7 +94,7 @@ describe("S3.40 I76 the cell's budgets", () => {
       await whyOf(
         names.find((name) => world.allocations().some((one) => one.job === name && one.host === 'h1')) ?? '',
       ),
-    ).toContain("1 moves: waits for the cell's budget of moves");
+    ).toContain("1 move: waits for the cell's budget of moves");
     await drained({ drainDeadlineMs: world.clock.nowMs() + 1_000 });
     await world.clock.advance(4_000);
     expect([wantedOn('h1'), wantedOn('h2')]).toEqual([0, 3]);
