@@ -168,11 +168,7 @@ export class SchedulerTerm implements Term {
     };
     this.#observer = new Observer(this, {
       ...{ table, releaser, isRestored: this.#restoredAtMs !== null },
-      victimMarked: (job) =>
-        this.#starts.add(job.namespace, () => {
-          this.enqueue(job);
-          return undefined;
-        }),
+      victimMarked: (job) => this.#starts.add(job.namespace, () => this.enqueue(job)),
     });
     this.placer = new Placer(this);
     this.#parking = new Parking({

@@ -9,9 +9,9 @@ const QUIET_MS = 150;
 /** A start that has waited for so long may go though the scheduler is busy. */
 const HELD_MAX_MS = 2_000;
 /**
- * So many of those are under way at once, each for `LATE_MS` at most. Where hosts answer at once, that is several hundred a second.
- * Where they answer late, often since they share their processors with the scheduler, it is 80 a second. While more
- * than that are placed a second, the wait grows beyond `HELD_MAX_MS`, until the scheduler is idle.
+ * So many of those are under way at once, each for `LATE_MS` at most: several hundred a second where hosts answer at once, 80
+ * where they answer late, as when they share their processors with the scheduler. While more than that are placed a second,
+ * the wait grows beyond `HELD_MAX_MS`, until the scheduler is idle.
  */
 const UNDER_WAY_BUSY_MAX = 16;
 const STEP_BUSY_MS = 25;
@@ -19,8 +19,8 @@ const STEP_BUSY_MS = 25;
 const STEP_MAX = 512;
 const STEP_MS = 5;
 
-/** @returns when it is over, successful or not; never rejects */
-type Start = () => Promise<void> | undefined;
+/** @returns where it is a promise, it resolves when the start is over, successful or not */
+type Start = () => unknown;
 
 interface Held {
   readonly start: Start;
@@ -58,7 +58,7 @@ export class StartQueue {
   add(namespace: string, start: Start): void {
     const nowMs = this.#clock.monotonicMs();
     if (!this.#isBusy(nowMs) && this.waiting === 0) {
-      void start();
+      start();
       return;
     }
     this.#queues.push(namespace, { start, sinceMs: nowMs });
@@ -89,7 +89,7 @@ export class StartQueue {
     for (let i = 0; i < STEP_MAX; i++) {
       const held = this.#queues.next();
       if (held === undefined) return;
-      void held.start();
+      held.start();
     }
   }
 
@@ -99,7 +99,7 @@ export class StartQueue {
       if (held === undefined) return;
       const call = { startedMs: nowMs };
       this.#permits.acquire(call);
-      void (held.start() ?? Promise.resolve()).then(() => this.#permits.release(call));
+      void Promise.resolve(held.start()).then(() => this.#permits.release(call));
     }
   }
 }
