@@ -1,6 +1,5 @@
 import { EtcdCellStore } from '../src/adapters/etcd/etcd.ts';
 import type { Reach } from '../src/adapters/http/http.ts';
-import { withBatches } from '../src/adapters/http/batch-route.ts';
 import { fastifyServer } from '../src/adapters/http/http.ts';
 import { MemoryDisk } from '../src/adapters/memory/disk.ts';
 import { HollowProcesses } from '../src/adapters/memory/processes.ts';
@@ -117,9 +116,10 @@ export async function runHollow(options: HollowOptions): Promise<RunningAgent> {
     metrics,
   });
   const server = fastifyServer({ log, connectionsMax: CONNECTIONS_MAX, ...options.reach });
-  const listener = await server.listen(withBatches(routes, ORDERS_RIGHT, log), {
+  const listener = await server.listen(routes, {
     ...options.listen,
     bodyBytesMax: BODY_BYTES_MAX,
+    batchRight: ORDERS_RIGHT,
     channels: hostChannels({ ...found, ...delegations }),
   });
   for (const agent of agents) agent.setAddress(`${listener.address}/hosts/${agent.host.id}`);

@@ -4,7 +4,6 @@ import { dnsServer } from '../src/adapters/dns/dns.ts';
 import { makeFolder } from '../src/adapters/disk/make-folder.ts';
 import { openFileThread } from '../src/adapters/file-thread/file-thread.ts';
 import type { Reach } from '../src/adapters/http/http.ts';
-import { withBatches } from '../src/adapters/http/batch-route.ts';
 import { fastifyServer } from '../src/adapters/http/http.ts';
 import { nodeClient } from '../src/adapters/http/node-client.ts';
 import type { ShimProgram } from '../src/adapters/processes/processes.ts';
@@ -267,9 +266,10 @@ export async function runAgent(options: AgentOptions): Promise<RunningAgent> {
       ...delegations,
       metrics,
     });
-    const listener = await server.listen(withBatches(routes, ORDERS_RIGHT, log), {
+    const listener = await server.listen(routes, {
       ...options.listen,
       bodyBytesMax: BODY_BYTES_MAX,
+      batchRight: ORDERS_RIGHT,
       channels: hostChannels({ prefix: '', find: () => served, ...delegations }),
     });
     closers.unshift(() => listener.close(CLOSE_GRACE_MS));

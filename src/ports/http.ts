@@ -164,6 +164,8 @@ export interface ListenOptions {
   readonly port: number;
   readonly bodyBytesMax: number;
   readonly channels?: readonly ChannelRoute[];
+  /** Who may send several calls of `batched` routes in one request. Absent: nobody; each comes by itself. */
+  readonly batchRight?: Right;
   /** Takes people with tokens, who have no certificate. Absent: a server with credentials wants a certificate of everybody. */
   readonly admit?: AdmitToken;
   /** Whether pages of this origin may call, from browsers. Absent: those that come from this server may. */

@@ -31,6 +31,7 @@ import type { Log } from '../../ports/telemetry.ts';
 import { ProblemError } from '../../wire/api/problem.ts';
 import type { Credentials } from '../pki/credentials.ts';
 import { serverTls } from '../pki/tls.ts';
+import { withBatches } from './batch-route.ts';
 import { answerBrowsers } from './browsers.ts';
 import { CallerLimits } from './caller-limits.ts';
 import type { Admitted, CallerOf } from './callers.ts';
@@ -81,8 +82,10 @@ export function fastifyServer(options: FastifyServerOptions): HttpServer {
         throw new Error(
           `refusing to listen on ${listen.host}: without TLS only this machine's own addresses are allowed`,
         );
-      assertRights([...routes, ...(listen.channels ?? [])]);
-      const server = makeServer(routes, listen, options);
+      const { batchRight } = listen;
+      const served = batchRight === undefined ? routes : withBatches(routes, batchRight, options.log);
+      assertRights([...served, ...(listen.channels ?? [])]);
+      const server = makeServer(served, listen, options);
       const address = await server.app.listen({ host: listen.host, port: listen.port });
       return { address: options.advertise ?? address, close: (graceMs) => server.close(graceMs) };
     },

@@ -6,10 +6,12 @@ import { fastifyServer } from '../../../../src/adapters/http/http.ts';
 import { silentLog } from '../../../../src/adapters/telemetry/silent.ts';
 import type { HttpAnswer, HttpClient, Route } from '../../../../src/ports/http.ts';
 import { HttpError } from '../../../../src/ports/http.ts';
+import { armed } from '../../../../src/runtime/faults/armed.ts';
 import { ProblemError } from '../../../../src/wire/api/problem.ts';
 import { TestAuthority } from '../../../support/credentials.ts';
 
 const TIMEOUT_MS = 60_000;
+const LISTEN = { host: '127.0.0.1', port: 0, bodyBytesMax: 128 * 1024 };
 const cleanups: (() => Promise<void>)[] = [];
 afterEach(async () => {
   for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
@@ -65,7 +67,7 @@ async function serve(
         return route.handle(request);
       },
     })),
-    { host: '127.0.0.1', port: 0, bodyBytesMax: options.bodyBytesMax ?? 128 * 1024 },
+    { ...LISTEN, ...(options.bodyBytesMax !== undefined && { bodyBytesMax: options.bodyBytesMax }) },
   );
   cleanups.push(() => listener.close(0));
   return listener.address;
@@ -99,6 +101,20 @@ describe('calls in batches', () => {
     expect(JSON.stringify(answers[2]?.body)).not.toContain('secret');
     expect(answers[3]?.body).toBeUndefined();
     expect(answers[4]?.body).toMatchObject({ query: { x: '1' } });
+  });
+
+  it('F1 each comes to the fail-points of its own route', async () => {
+    const reached: string[] = [];
+    const points = { reach: (name: string) => (reached.push(name), null) };
+    const { server } = armed('agent', points, { server: fastifyServer({ log: silentLog }) });
+    const listener = await server.listen([put], { ...LISTEN, batchRight: 'stop' });
+    cleanups.push(() => listener.close(0));
+    const client = opened();
+    await Promise.all(['a', 'b'].map((id) => order(client, listener.address, id)));
+    const routes = reached.filter((name) => name.startsWith('agent/server.route/'));
+    expect(routes.sort()).toEqual(
+      ['after', 'after', 'before', 'before'].map((when) => `agent/server.route/put.things.id:${when}`),
+    );
   });
 
   it('one alone goes as what it is', async () => {
@@ -216,10 +232,8 @@ describe('who may call in a batch', () => {
   it('each call needs the right of its own route, and the batch that of its own', async () => {
     asked.length = 0;
     const credentials = await authority.credentials('agent', 'host-1');
-    const listener = await fastifyServer({ log: silentLog, credentials }).listen(
-      withBatches([put, forMonitors], 'stop', silentLog),
-      { host: '127.0.0.1', port: 0, bodyBytesMax: 128 * 1024 },
-    );
+    const server = fastifyServer({ log: silentLog, credentials });
+    const listener = await server.listen([put, forMonitors], { ...LISTEN, batchRight: 'stop' });
     cleanups.push(() => listener.close(0));
     const scheduler = opened(undiciClient({ credentials: await authority.credentials('scheduler', 's1') }));
     const statuses = await Promise.all([
