@@ -97,7 +97,7 @@ export interface Attempt {
   readonly empty?: readonly string[];
   /** Each key at most once. */
   readonly writes: readonly Write[];
-  /** Keys to return when a compare fails, read in the same transaction. */
+  /** Keys to return when a compare fails, as they were at the revision of the refusal. */
   readonly readBack: readonly string[];
 }
 

@@ -127,6 +127,33 @@ export function cellStoreContract(name: string, open: () => Promise<StoreUnderTe
       expect((await at.store.list(at.prefix)).entries.size).toBe(1);
     });
 
+    it('reads back many keys as they were when it was refused, whatever is written meanwhile', async () => {
+      const keys = Array.from({ length: 40 }, (_, index) => key(`many/${String(index)}`));
+      const writeAll = (value: string) =>
+        at.other.attempt({
+          compares: [],
+          writes: keys.map((name) => ({ kind: 'put', key: name, value })),
+          readBack: [],
+        });
+      await writeAll('first');
+      for (let round = 0; round < 20; round++) {
+        const refused = at.store.attempt({
+          compares: [{ key: key('none'), target: 'modRevision', equals: 1 }],
+          writes: [],
+          readBack: keys,
+        });
+        const [reply, written] = await Promise.all([refused, writeAll(String(round))]);
+        if (reply.outcome !== 'refused' || written.outcome !== 'applied') throw new Error('wrong outcome');
+        expect([...reply.found.keys()].sort()).toEqual([...keys].sort());
+        const revisions = new Set([...reply.found.values()].map(({ modRevision }) => modRevision));
+        expect(revisions.size).toBe(1);
+        expect([...revisions][0]).toBeLessThanOrEqual(reply.revision);
+        // Not older than its revision either.
+        if (written.revision <= reply.revision) expect(revisions).toContain(written.revision);
+        else expect(revisions).not.toContain(written.revision);
+      }
+    });
+
     it('takes 0 for absent, for both kinds of compare', async () => {
       for (const target of ['modRevision', 'createRevision'] as const) {
         const attempt = {

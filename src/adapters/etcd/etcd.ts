@@ -68,6 +68,11 @@ export interface EtcdStoreOptions extends EtcdClientOptions {
 }
 
 const CANARY_INTERVAL_MS = 2_000;
+/**
+ * More keys than this are read after a refusal, at its revision, which costs another call. The server checks the right to each
+ * key of a transaction, read back or not: two microseconds and more a key, and a transaction of many tasks is seldom refused.
+ */
+const READ_BACK_TOGETHER_MAX = 16;
 /** Catching up with this much costs the server more than a new list of 10,000 keys. */
 const BEHIND_MAX = 20_000;
 /** Canaries lie outside every cell, at a fixed number of keys, so that dead processes leave a bounded number of them. */
@@ -152,7 +157,24 @@ export class EtcdCellStore implements CellStore {
 
   async attempt(attempt: Attempt): Promise<AttemptReply> {
     checkAttempt(attempt, this.limits);
-    return this.#transact(encodeTxn(attempt));
+    const { readBack } = attempt;
+    if (readBack.length <= READ_BACK_TOGETHER_MAX) return this.#transact(encodeTxn(attempt));
+    const reply = await this.#transact(encodeTxn({ ...attempt, readBack: [] }));
+    return reply.outcome === 'refused' ? this.#readBack(readBack, reply.revision) : reply;
+  }
+
+  /** What a refused transaction would have read. @throws StoreError retryable: the refusal stands, nothing was written */
+  async #readBack(keys: readonly string[], revision: number): Promise<AttemptReply> {
+    try {
+      const { entries: found } = await this.#reading((onReply) =>
+        readKeys(this.#etcd, keys, this.limits.operationsMax, onReply, revision),
+      );
+      return { outcome: 'refused', revision, found };
+    } catch (error) {
+      if (!(error instanceof StoreError) || error.code !== 'compacted') throw error;
+      const message = 'the revision that refused a transaction was compacted before it was read';
+      throw new StoreError('unavailable', message, { retryable: true, cause: error });
+    }
   }
 
   /** A function of its own, so that of the attempt only its bytes are held while it is under way. */

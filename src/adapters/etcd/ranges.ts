@@ -101,15 +101,16 @@ export async function listShort(
   return lists;
 }
 
-/** Reads keys one by one in one transaction, or several of the same revision. */
+/** Reads keys one by one in one transaction, or several of the same revision. @param atRevision 0: the newest */
 export async function readKeys(
   etcd: Etcd3,
   keys: readonly string[],
   operationsMax: number,
   onReply: OnReply,
+  atRevision = 0,
 ): Promise<Snapshot> {
   const entries = new Map<string, Entry>();
-  let revision = 0;
+  let revision = atRevision;
   for (let at = 0; at === 0 || at < keys.length; at += operationsMax) {
     const success = keys
       .slice(at, at + operationsMax)
