@@ -39,7 +39,7 @@ import type { BulkWritesDeps } from './jobs/bulk-writes.ts';
 import { BulkWrites } from './jobs/bulk-writes.ts';
 import type { CellChange } from './view/view.ts';
 import { CellCopy } from './view/view.ts';
-import { isOfMonitor } from './view/monitors.ts';
+import { isOfMonitor, monitorsOf } from './view/monitors.ts';
 import { eventOfChange, eventOfScheduler } from './events/cell-events.ts';
 import type { LazyEvent } from './events/events.ts';
 import { EventLog } from './events/events.ts';
@@ -343,6 +343,8 @@ export class Monitor {
           metrics.count('moorage_monitor_reports_total', { kind: message.kind });
           this.state.relay.onMessage(message);
         },
+        onDirect: (message, begins) => this.state.relay.onDirect(message, begins),
+        onDirectEnd: (host) => this.state.relay.onDirectEnd(host),
         onComplete: () => {
           this.state.relay.onComplete();
           this.state.names.completed();
@@ -352,6 +354,13 @@ export class Monitor {
         ...{ mode: 'all', streamsMax: hostsMax, onUnfollowed: (hosts) => this.#onUnfollowed(hosts) },
         ...(silenceMs === undefined ? {} : { silenceMs }),
         onClock: (host, aheadMs) => this.#clocks.heard(host, aheadMs),
+        share: {
+          self: this.#deps.id,
+          peers: () =>
+            monitorsOf(this.state.copy).flatMap(({ id, address }) =>
+              id === this.#deps.id ? [] : [{ name: id, url: address }],
+            ),
+        },
       },
     });
   }

@@ -12,6 +12,7 @@ import {
   REVISION_HEADER,
 } from '../../src/wire/api/monitor-api.ts';
 import type { LogQuery } from '../runs/log-target.ts';
+import type { ReportRelay } from '../view/report-relay.ts';
 import type { MonitorState } from './monitor-state.ts';
 import { refuse } from '../refusals.ts';
 import { countIn, findJob, flagIn, idIn } from './requests.ts';
@@ -38,9 +39,18 @@ export function streamRoutes(state: MonitorState): Route[] {
 }
 
 function reports({ relay }: MonitorState, { query, signal }: RouteRequest): RouteReply {
-  const jobs = query['jobs'];
-  const stream = jobs === undefined ? relay.read(signal) : relay.answer(jobKeysIn(jobs));
-  return { status: 200, contentType: 'application/x-ndjson', stream };
+  return { status: 200, contentType: 'application/x-ndjson', stream: reportsAsked(relay, query, signal) };
+}
+
+function reportsAsked(
+  relay: ReportRelay,
+  { jobs, hosts }: Readonly<Record<string, string | undefined>>,
+  signal: AbortSignal,
+): AsyncIterable<string> {
+  if (jobs !== undefined) return relay.answer(jobKeysIn(jobs));
+  if (hosts === undefined) return relay.read(signal);
+  if (hosts !== 'own') throw refuse(400, 'bad-request', 'hosts may be own', { path: 'hosts' });
+  return relay.readDirect(signal);
 }
 
 /** `<namespace>/<job>`, with commas between. */

@@ -3,8 +3,9 @@ import type { ServerResponse } from 'node:http';
 import type { RouteReply } from '../../ports/http.ts';
 
 /**
- * Writes a stream chunk by chunk: head and chunks at once, and the next chunk is read when the socket took the last. A source
- * that fails cuts the connection, so that the reader cannot take it for the end.
+ * Writes a stream chunk by chunk: head and chunks at once, and the next chunk is read when the socket took the last. Chunks of
+ * one turn of the event loop go to the socket together. A source that fails cuts the connection, so that the reader cannot take
+ * it for the end.
  */
 export async function sendStream(
   response: ServerResponse,
@@ -18,10 +19,13 @@ export async function sendStream(
     ...reply.headers,
   });
   response.flushHeaders();
+  const together = corked(response);
   try {
     for await (const chunk of chunks) {
       if (caller.signal.aborted) break;
-      if (chunk.length > 0 && !response.write(chunk)) await drained(response, caller.signal);
+      if (chunk.length === 0) continue;
+      together();
+      if (!response.write(chunk)) await drained(response, caller.signal);
     }
     response.end();
   } catch (error) {
@@ -29,6 +33,21 @@ export async function sendStream(
   } finally {
     if (!response.writableEnded) response.destroy();
   }
+}
+
+/** @returns holds back what is written from now to the end of the turn of the event loop: a call of the kernel costs most of it */
+function corked(response: ServerResponse): () => void {
+  let isCorked = false;
+  return () => {
+    if (isCorked) return;
+    isCorked = true;
+    response.cork();
+    setImmediate(() => {
+      isCorked = false;
+      // What has ended is not corked any more.
+      if (!response.writableEnded && !response.destroyed) response.uncork();
+    });
+  };
 }
 
 async function drained(response: ServerResponse, gone: AbortSignal): Promise<void> {

@@ -108,11 +108,12 @@ export class HostView {
     this.#take(id, this.#seen?.get(id), sink);
   }
 
-  /** The caller vouches that every message up to the largest mark seen was applied: one stream, in order, without a gap. */
-  settle(): void {
-    if (!isAfter(this.#newest, this.#settled)) return;
-    this.#settled = this.#newest;
-    this.#gone = null;
+  /** The caller vouches that every message up to the mark was applied: they came on one stream, in order, without a gap. */
+  settle(mark: Mark): void {
+    if (!isAfter(mark, this.#settled)) return;
+    this.#settled = { incarnation: mark.incarnation, seq: mark.seq };
+    if (!isAfter(this.#newest, mark)) this.#gone = null;
+    for (const [id, gone] of this.#gone ?? []) if (!isAfter(gone, mark)) this.#gone?.delete(id);
   }
 
   /** Messages that turn an empty view into this one, for a relay to another monitor. */
@@ -170,7 +171,7 @@ export class HostView {
     if (!this.#isNews(id, known, mark)) return false;
     this.#gone ??= new Map();
     this.#gone.set(id, mark);
-    if (this.#gone.size > TOMBSTONES_MAX) this.settle();
+    if (this.#gone.size > TOMBSTONES_MAX) this.settle(this.#newest);
     this.#take(id, known, sink);
     return true;
   }

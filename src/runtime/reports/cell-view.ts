@@ -49,6 +49,13 @@ export interface ReportHandlers {
   /** A message that changed the view was merged: for relays. */
   onMessage?(message: HostReport): void;
   onComplete?(complete: boolean): void;
+  /**
+   * The host said this to this process itself, and it is merged: for what is relayed to other monitors.
+   * @param begins the host was not followed directly before, or its stream was cut: readers need all that is known of it
+   */
+  onDirect?(message: HostReport, begins: boolean): void;
+  /** The host says nothing directly any more: it is silent, or followed through another monitor. */
+  onDirectEnd?(host: string): void;
 }
 
 /** One moment on both clocks. */
@@ -62,6 +69,8 @@ export interface HostEntry {
   /** Since when its reports are awaited. */
   readonly knownAt: Instant;
   heardAt: Instant | null;
+  /** Since when it is followed directly, by the monotonic clock: its stream is given the time to be opened. */
+  followedAtMs: number;
   /** When a silence began; null while the host is reporting. */
   silentSince: Instant | null;
 }
@@ -110,7 +119,7 @@ export class ViewIndex {
   expect(host: string, now: Instant): HostEntry {
     let entry = this.#hosts.get(host);
     if (entry === undefined) {
-      entry = { view: new HostView(host), knownAt: now, heardAt: null, silentSince: null };
+      entry = { view: new HostView(host), knownAt: now, heardAt: null, followedAtMs: 0, silentSince: null };
       this.#hosts.set(host, entry);
     }
     return entry;

@@ -1,6 +1,7 @@
 import type { Clock } from '../../ports/clock.ts';
 import type { Random } from '../../ports/random.ts';
 import { Backoff, RECONNECT } from '../wait/backoff.ts';
+import type { ReportHandlers } from './cell-view.ts';
 import type { MergedView } from './merged-view.ts';
 import type { ReportReader, ReportSource } from './stream-reader.ts';
 import { SourceError } from './stream-reader.ts';
@@ -21,54 +22,66 @@ export interface StreamParts {
   readonly onClock?: ((source: string, aheadMs: number) => void) | undefined;
 }
 
+export interface HostStreamsParts extends StreamParts {
+  readonly silenceMs: number;
+  readonly handlers: Pick<ReportHandlers, 'onDirect' | 'onDirectEnd'>;
+  /** Is the host followed here? Absent: all are. @param isFollowed it has a stream */
+  readonly follows?: ((host: string, isFollowed: boolean) => boolean) | undefined;
+  /** Called with each host whose registration is gone. */
+  readonly onForgotten?: ((host: string) => void) | undefined;
+}
+
 interface HostStream {
   readonly source: ReportSource;
   readonly stop: AbortController;
-  readonly ended: Promise<void>;
+  ended: Promise<void>;
+  /** Of the last message, by the monotonic clock; null: the host has said nothing yet, or is silent. */
+  heardAtMs: number | null;
 }
 
 /**
- * One stream for each host, opened again from where it stood when the host can do so. Hosts beyond the limit of streams have
- * none: they are expected, and so become silent.
+ * One stream for each host that is followed here, opened again from where it stood when the host can do so. Hosts beyond the
+ * limit of streams have none: they are expected, and so become silent.
  */
 export class HostStreams {
-  readonly #parts: StreamParts;
+  readonly #parts: HostStreamsParts;
+  /** Those that were registered at the last refresh. */
+  #registered = new Set<string>();
   readonly #streams = new Map<string, HostStream>();
   /** Hosts that have no stream since the limit is reached. */
   readonly #unfollowed = new Set<string>();
 
-  constructor(parts: StreamParts) {
+  constructor(parts: HostStreamsParts) {
     this.#parts = parts;
   }
 
   refresh(): void {
-    const { merged, streamsMax = Infinity } = this.#parts;
+    const { merged, onForgotten, follows = () => true } = this.#parts;
     const sources = new Map(this.#parts.sources().map((source) => [source.name, source]));
-    for (const [name, stream] of this.#streams) {
-      const source = sources.get(name);
-      if (source !== undefined && source.url === stream.source.url) continue;
-      stream.stop.abort();
-      this.#streams.delete(name);
-      if (source === undefined) merged.forget(name);
-    }
-    const before = this.#unfollowed.size;
-    for (const name of this.#unfollowed) {
+    for (const name of this.#registered) {
       if (sources.has(name)) continue;
-      this.#unfollowed.delete(name);
       merged.forget(name);
+      onForgotten?.(name);
     }
-    for (const source of sources.values()) {
-      if (this.#streams.has(source.name)) continue;
-      merged.expect(source.name);
-      if (this.#streams.size >= streamsMax) {
-        this.#unfollowed.add(source.name);
-        continue;
-      }
-      this.#unfollowed.delete(source.name);
-      const stop = new AbortController();
-      this.#streams.set(source.name, { source, stop, ended: this.#follow(source, stop.signal) });
-    }
+    this.#registered = new Set(sources.keys());
+    const before = this.#unfollowed.size;
+    for (const name of this.#unfollowed) if (!sources.has(name)) this.#unfollowed.delete(name);
+    for (const [name, stream] of this.#streams)
+      if (sources.get(name)?.url !== stream.source.url || !follows(name, true)) this.#end(name, stream);
+    for (const source of sources.values()) this.#expect(source, follows);
     if (this.#unfollowed.size !== before) this.#parts.onUnfollowed?.(this.#unfollowed.size);
+  }
+
+  /** Hosts that are followed here and are heard. */
+  *heard(): IterableIterator<string> {
+    for (const [name, { heardAtMs }] of this.#streams) if (heardAtMs !== null) yield name;
+  }
+
+  findSilent(): void {
+    const nowMs = this.#parts.clock.monotonicMs();
+    for (const [name, stream] of this.#streams)
+      if (stream.heardAtMs !== null && nowMs - stream.heardAtMs > this.#parts.silenceMs)
+        this.#unheard(name, stream);
   }
 
   async close(): Promise<void> {
@@ -77,8 +90,41 @@ export class HostStreams {
     await Promise.all(streams.map(({ ended }) => ended));
   }
 
-  async #follow(source: ReportSource, signal: AbortSignal): Promise<void> {
-    const { clock, merged, random, reader, onClock } = this.#parts;
+  #expect(source: ReportSource, follows: (host: string, isFollowed: boolean) => boolean): void {
+    const { merged, streamsMax = Infinity } = this.#parts;
+    const { name } = source;
+    if (this.#streams.has(name)) return;
+    merged.expect(name);
+    this.#unfollowed.delete(name);
+    if (!follows(name, false)) return;
+    if (this.#streams.size >= streamsMax) {
+      this.#unfollowed.add(name);
+      return;
+    }
+    merged.followed(name);
+    const stream: HostStream = {
+      ...{ source, stop: new AbortController(), ended: Promise.resolve(), heardAtMs: null },
+    };
+    this.#streams.set(name, stream);
+    stream.ended = this.#follow(stream);
+  }
+
+  #end(name: string, stream: HostStream): void {
+    stream.stop.abort();
+    this.#streams.delete(name);
+    this.#unheard(name, stream);
+  }
+
+  #unheard(name: string, stream: HostStream): void {
+    if (stream.heardAtMs === null) return;
+    stream.heardAtMs = null;
+    this.#parts.handlers.onDirectEnd?.(name);
+  }
+
+  async #follow(stream: HostStream): Promise<void> {
+    const { source } = stream;
+    const { signal } = stream.stop;
+    const { clock, merged, random, reader, handlers, onClock } = this.#parts;
     const backoff = new Backoff(RECONNECT, random);
     while (!signal.aborted) {
       const settled = merged.get(source.name)?.view.settled;
@@ -94,8 +140,10 @@ export class HostStreams {
         else if (first && resumable) inOrder = frame.incarnation === settled.incarnation;
         if (!inOrder) throw new SourceError(`${source.name} did not begin with all it has`);
         if (first) backoff.reset();
-        first = false;
         merged.merge(frame, true);
+        handlers.onDirect?.(frame, first || stream.heardAtMs === null);
+        stream.heardAtMs = clock.monotonicMs();
+        first = false;
         if (frame.kind === 'beat' && frame.atMs !== undefined)
           onClock?.(source.name, frame.atMs - clock.nowMs());
       });

@@ -19,6 +19,7 @@ export class MergedView {
   readonly #silenceMs: number;
   readonly #handlers: ReportHandlers;
   readonly #upstream: Upstream | null;
+  readonly #relayed: (host: string) => Instant | null;
   readonly #index: ViewIndex;
   /** Hosts that have neither reported nor timed out. */
   readonly #awaited = new Set<string>();
@@ -27,8 +28,18 @@ export class MergedView {
   #changes: ChangesDuringRead | null = null;
   readonly view: CellView;
 
-  /** @param upstream null: every host has a stream of its own */
-  constructor(clock: Clock, silenceMs: number, handlers: ReportHandlers, upstream: Upstream | null) {
+  /**
+   * @param upstream null: every host has a stream of its own
+   * @param relayed when another monitor last vouched for the host; null: none does
+   */
+  constructor(
+    clock: Clock,
+    silenceMs: number,
+    handlers: ReportHandlers,
+    upstream: Upstream | null,
+    relayed: (host: string) => Instant | null = () => null,
+  ) {
+    this.#relayed = relayed;
     this.#clock = clock;
     this.#silenceMs = silenceMs;
     this.#handlers = handlers;
@@ -60,6 +71,11 @@ export class MergedView {
     this.#index.expect(host, this.now());
   }
 
+  /** From now on the host has a stream of its own. */
+  followed(host: string): void {
+    this.#index.expect(host, this.now()).followedAtMs = this.#clock.monotonicMs();
+  }
+
   /** @param inOrder nothing before the message is missing, so that the host's stream can be resumed from it */
   merge(message: HostReport, inOrder: boolean): void {
     const now = this.now();
@@ -72,7 +88,7 @@ export class MergedView {
     entry.silentSince = null;
     if (wasSilent) this.#awaited.delete(message.host);
     const isNew = this.#index.apply(message, now);
-    if (inOrder) entry.view.settle();
+    if (inOrder) entry.view.settle(message);
     // Before `onHost`: a relay sends the host's mark there, and its readers ignore what is older than that mark.
     if (isNew) this.#handlers.onMessage?.(message);
     if (before >= 0 && message.incarnation > before)
@@ -151,8 +167,12 @@ export class MergedView {
   findSilent(): void {
     const now = this.#clock.monotonicMs();
     for (const entry of this.#index.entries()) {
+      const relayedAt = this.#relayed(entry.view.host);
+      if (relayedAt !== null && relayedAt.monotonicMs > (entry.heardAt?.monotonicMs ?? 0))
+        entry.heardAt = relayedAt;
       const last = entry.heardAt ?? entry.knownAt;
-      if (entry.silentSince !== null || now - last.monotonicMs <= this.#silenceMs) continue;
+      const sinceMs = Math.max(last.monotonicMs, entry.followedAtMs);
+      if (entry.silentSince !== null || now - sinceMs <= this.#silenceMs) continue;
       entry.silentSince = last;
       this.#awaited.delete(entry.view.host);
       this.#handlers.onHost?.(this.#freshnessOf(entry), 'silent');

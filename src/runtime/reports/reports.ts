@@ -3,7 +3,8 @@
  *
  * - `reports.ts`: `ReportFollower`, which ties the rest together
  * - `stream-reader.ts`: opens report streams, a bounded number at once, and reads their frames
- * - `host-streams.ts`: one stream a host, for monitors
+ * - `host-streams.ts`: one stream a host, for monitors; `host-share.ts`: which hosts are this monitor's share
+ * - `peer-streams.ts`: what the other monitors hear of theirs
  * - `monitor-stream.ts`: one monitor's stream with all hosts in it, for schedulers and arbiters
  * - `monitor-reachability.ts`: when most hosts are silent to that monitor, so that another one is tried
  * - `merged-view.ts`: merges messages, and knows which hosts are reporting, silent or awaited
@@ -18,10 +19,12 @@ import type { Random } from '../../ports/random.ts';
 import type { Log } from '../../ports/telemetry.ts';
 import type { PartFrame } from '../../wire/api/report-frames.ts';
 import type { CellView, ReportHandlers } from './cell-view.ts';
+import { HostShare } from './host-share.ts';
 import { HostStreams } from './host-streams.ts';
 import type { Upstream } from './merged-view.ts';
 import { MergedView } from './merged-view.ts';
 import { MonitorStream } from './monitor-stream.ts';
+import { PeerStreams } from './peer-streams.ts';
 import type { ReportSource } from './stream-reader.ts';
 import { JobQueries } from './job-queries.ts';
 import { ReportReader } from './stream-reader.ts';
@@ -49,9 +52,21 @@ export interface ReportFollowerOptions {
   readonly streamsMax?: number | undefined;
   /** Called with the number of hosts beyond that limit when it changes. */
   onUnfollowed?(hosts: number): void;
+  /** Mode `all`: the hosts are shared with the other monitors. Absent: all of them have a stream here. */
+  readonly share?: Share;
   /** Mode `all`: called with each beat of a host that says what time it is there. @param aheadMs of this process's clock */
   onClock?(host: string, aheadMs: number): void;
 }
+
+export interface Share {
+  /** Of this monitor. */
+  readonly self: string;
+  /** The other monitors. Asked again at every `refresh()`. */
+  peers(): readonly ReportSource[];
+}
+
+/** How often it is looked at whether another monitor still hears of its hosts. */
+const SHARE_CHECK_MS = 1_000;
 
 /** Three beats of a host (`REPORT_BEAT_MS`), so that one lost beat means nothing (I18). */
 export const SILENCE_MS = 3_000;
@@ -70,6 +85,7 @@ export class ReportFollower {
   readonly #merged: MergedView;
   readonly #reader: ReportReader;
   readonly #streams: HostStreams | MonitorStream;
+  readonly #peers: PeerStreams | null;
   readonly #questions: JobQueries;
   #state: 'new' | 'following' | 'closed' = 'new';
   #cancelCheck: () => void = () => undefined;
@@ -84,7 +100,18 @@ export class ReportFollower {
       to: options.mode === 'all' ? 'agent' : 'monitor',
     });
     const upstream: Upstream | null = options.mode === 'all' ? null : { heardAt: null, complete: false };
-    const merged = new MergedView(clock, this.#silenceMs, deps.handlers ?? {}, upstream);
+    const { share } = options;
+    this.#peers = share === undefined ? null : this.#makePeers(deps, share);
+    const hostShare =
+      share === undefined || this.#peers === null ? null : new HostShare(share.self, clock, this.#peers);
+    const handlers = deps.handlers ?? {};
+    const merged = new MergedView(
+      clock,
+      this.#silenceMs,
+      handlers,
+      upstream,
+      (host) => this.#peers?.heardAt(host) ?? null,
+    );
     const parts = {
       ...{ clock, random, merged, reader: this.#reader, streamsMax: options.streamsMax },
       sources: () => deps.sources(),
@@ -92,7 +119,18 @@ export class ReportFollower {
       onClock: (host: string, aheadMs: number) => options.onClock?.(host, aheadMs),
     };
     this.#merged = merged;
-    this.#streams = upstream === null ? new HostStreams(parts) : new MonitorStream(parts, upstream);
+    this.#streams =
+      upstream === null
+        ? new HostStreams({
+            ...{ ...parts, handlers, silenceMs: this.#silenceMs },
+            follows:
+              hostShare === null ? undefined : (host, isFollowed) => hostShare.follows(host, isFollowed),
+            onForgotten: (host) => {
+              hostShare?.forget(host);
+              this.#peers?.forget(host);
+            },
+          })
+        : new MonitorStream(parts, upstream);
     const streams = this.#streams;
     this.#questions = new JobQueries({
       ...{ clock, merged, reader: this.#reader },
@@ -112,6 +150,16 @@ export class ReportFollower {
   /** The merged messages of every host: what an empty view needs to become this one. */
   *messages(): IterableIterator<HostReport> {
     for (const entry of this.#merged.entries()) yield* entry.view.messages();
+  }
+
+  /** Mode `all`: of those hosts that say it to this process itself. */
+  *directMessages(): IterableIterator<HostReport> {
+    if (!(this.#streams instanceof HostStreams)) return;
+    for (const host of this.#streams.heard()) yield* this.messagesOf(host);
+  }
+
+  messagesOf(host: string): readonly HostReport[] {
+    return this.#merged.get(host)?.view.messages() ?? [];
   }
 
   /** What hosts report of the jobs: the answer to another process's `fetchJob`. */
@@ -140,6 +188,7 @@ export class ReportFollower {
       // In mode `any-one` the monitor says which hosts are silent.
       if (this.#mode === 'all') this.#findSilent();
     }
+    this.#peers?.refresh();
     this.#streams.refresh();
     this.#merged.checkComplete();
   }
@@ -149,11 +198,27 @@ export class ReportFollower {
     this.#cancelCheck();
     this.#questions.close();
     this.#reader.close();
+    await this.#peers?.close();
     await this.#streams.close();
   }
 
   #findSilent(): void {
     this.#merged.findSilent();
-    this.#cancelCheck = this.#clock.after(this.#silenceMs / 3, () => this.#findSilent());
+    if (this.#streams instanceof HostStreams) this.#streams.findSilent();
+    if (this.#peers !== null) this.#streams.refresh();
+    const everyMs = Math.min(this.#silenceMs / 3, this.#peers === null ? Infinity : SHARE_CHECK_MS);
+    this.#cancelCheck = this.#clock.after(everyMs, () => this.#findSilent());
+  }
+
+  #makePeers({ http, clock, random, log, options }: ReportFollowerDeps, share: Share): PeerStreams {
+    return new PeerStreams({
+      ...{ clock, random, reader: new ReportReader(http, log, { silenceMs: SILENCE_MS, to: 'monitor' }) },
+      merged: () => this.#merged,
+      peers: () => share.peers(),
+      onChange: () => {
+        if (this.#state === 'following') this.#streams.refresh();
+      },
+      onClock: (host, aheadMs) => options.onClock?.(host, aheadMs),
+    });
   }
 }

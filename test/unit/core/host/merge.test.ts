@@ -155,7 +155,7 @@ describe('HostView', () => {
       { host: 'h', incarnation: 1, seq: 0, kind: 'full', allocations: [reportOf('h', 'a')] },
       { host: 'h', incarnation: 1, seq: 1, kind: 'gone', id: 'a' },
     ]);
-    view.settle();
+    view.settle(view.mark);
     const late: HostReport = {
       host: 'h',
       incarnation: 1,

@@ -103,7 +103,7 @@ describe('the names that a monitor tells', () => {
   it('I51 a monitor that cannot reach a host does not take its instances away from who follows', async () => {
     await world.place(placed('a0', 0));
     runs('a0', 0);
-    world.severed.add(`m2 ${host.address}`);
+    for (const cut of [host.address, address]) world.severed.add(`m2 ${cut}`);
     const other = await world.monitor('m2');
     address = other.address;
     const seen = follow(NAME);

@@ -113,6 +113,10 @@ describe('the merged view as a source', () => {
     const sever = (name: 'm1' | 'm2', cut: readonly ReportingHost[]): void => {
       for (const { address } of cut) world.severed.add(`${name} ${address}`);
       for (const { address } of cut) world.network.cut(address);
+      // Nor does it hear of them through the other monitor.
+      const [from, to] = name === 'm1' ? (['m1', 'm2'] as const) : (['m2', 'm1'] as const);
+      world.severed.add(`${from} ${monitors[to].address}`);
+      world.network.cut(monitors[to].address);
     };
     const reporting = (): number =>
       [...follower.view.hosts()].filter((host) => host.staleSinceMs === null).length;
