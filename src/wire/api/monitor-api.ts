@@ -57,6 +57,7 @@ import type { SchedulerStatus } from './scheduler-api.ts';
  *                                              or some may come twice. To resume at another monitor: `clients/event-cursor.ts`
  *   GET  /v1/reports                           → NDJSON of ReportFrame (report-frames.ts): this monitor's merged view as a
  *                                              source for another one
+ *   GET  /v1/reports?hosts=own                 → what hosts say to this monitor itself, for other monitors
  *   GET  /v1/reports?jobs=<namespace>/<job>,… → what hosts report of these jobs now, in the same frames
  *   GET  /v1/schema/job.json                   JSON Schema 2020-12 of a job file, for editors
  *   GET  /livez /readyz /metrics /version

@@ -10,6 +10,10 @@ import { OBSERVED_RANK } from '../../core/host/states.ts';
  * all that the monitor knew at the start, on changes, and as the stream's heartbeat; `complete`: every known host has
  * reported or timed out; `synced`: everything known at the start has been sent.
  *
+ * Asked for its own hosts (`?hosts=own`, for other monitors), it sends those that say something to it directly, each from all
+ * that is known of it on; `silent`: the host says nothing to it any more, though it may to another monitor. A host's `beat` says
+ * what time it is there as long as that is wrong.
+ *
  * Asked for single jobs (`?jobs=<namespace>/<job>,...`, at most `JOBS_ASKED_MAX`), a monitor answers with the `part` of
  * each host that reports something of them, then `view`, and ends.
  */

@@ -60,7 +60,10 @@ export const CELL_OPERATIONS: Readonly<Record<string, Operation>> = {
   },
   'GET /v1/reports': {
     summary: 'The merged reports of all hosts, for other roles',
-    query: [text('jobs', '<namespace>/<job>, with commas between: what hosts report of these now')],
+    query: [
+      text('jobs', '<namespace>/<job>, with commas between: what hosts report of these now'),
+      text('hosts', 'own: what hosts say to this monitor itself, for other monitors'),
+    ],
     answers: [{ status: 200, type: 'application/x-ndjson', of: 'ReportFrame, one a line' }],
     errors: BAD,
   },

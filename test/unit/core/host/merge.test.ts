@@ -150,6 +150,38 @@ describe('HostView', () => {
     expect(told).toEqual(['+a', '+b', '-b']);
   });
 
+  it('I49 two relays, each in order but at its own pace, settle no more than each has brought', () => {
+    fc.assert(
+      fc.property(history, fc.array(fc.boolean(), { minLength: 80, maxLength: 80 }), ({ said }, turns) => {
+        const view = new HostView('h');
+        const next = [0, 0];
+        for (const isSecond of [...turns, ...said.map(() => false), ...said.map(() => true)]) {
+          const at = isSecond ? 1 : 0;
+          const message = said[next[at] ?? 0];
+          if (message === undefined) continue;
+          next[at] = (next[at] ?? 0) + 1;
+          view.apply(message, SILENT);
+          view.settle(message);
+        }
+        expect(contentOf(view)).toEqual(contentOf(merged(said)));
+      }),
+    );
+  });
+
+  it('I49 a message that came before others settles nothing beyond itself', () => {
+    const view = merged([{ host: 'h', incarnation: 1, seq: 0, kind: 'full', allocations: [] }]);
+    const change = (seq: number, id: string): HostReport => ({
+      ...{ host: 'h', incarnation: 1, seq, kind: 'change', allocation: reportOf('h', id) },
+    });
+    view.apply(change(3, 'c'), SILENT);
+    for (const message of [change(1, 'a'), change(2, 'b')]) {
+      view.apply(message, SILENT);
+      view.settle(message);
+    }
+    expect([...view.reports()].map(({ id }) => id).sort()).toEqual(['a', 'b', 'c']);
+    expect(view.settled).toEqual({ incarnation: 1, seq: 2 });
+  });
+
   it('forgets tombstones once all up to them is settled', () => {
     const view = merged([
       { host: 'h', incarnation: 1, seq: 0, kind: 'full', allocations: [reportOf('h', 'a')] },
