@@ -31,6 +31,8 @@ const flags = flagsOf({
   together: 1_000,
   /** So many share the jobs: with more than one, what they cost each other. */
   schedulers: 1,
+  /** So many share the hosts; the schedulers and arbiters each follow one of them, and jobs are submitted to the first. */
+  monitors: 1,
   /** Hosts start whatever a scheduler orders, and schedulers ask no arbiter: what tickets cost is the difference. */
   'no-tickets': false,
   /** Without TLS, certificates and users of the store: what they cost is the difference (`secured.ts`). */
@@ -42,7 +44,7 @@ const flags = flagsOf({
   /** Ends with the last commit: the tasks placed are not waited for until they run. */
   'placed-only': false,
 });
-const { schedulers, cold, seed, plain } = flags;
+const { schedulers, monitors, cold, seed, plain } = flags;
 const shape = shapeOf(flags.shape);
 const hosts = flags.hosts || shape.hosts;
 const tasks = flags.tasks || shape.tasks;
@@ -123,16 +125,22 @@ async function submit(client: MonitorClient, submission: Submission): Promise<vo
   await Promise.all(Array.from({ length: CALLS_AT_ONCE }, lane));
 }
 
-/** A file of the hosts. @returns its name */
-function hostsFile(): string {
-  const file = join(bed.folder, 'hosts.json');
+/** Each host has a stream or two open: more of them than files for one process. */
+const HOSTS_A_PROCESS_MAX = 10_000;
+
+/** Files of the hosts of each process that holds some. @returns their names */
+function hostsFiles(): readonly string[] {
   const list = Array.from({ length: hosts }, (_, n) => ({
     id: `host-${String(n + 1).padStart(5, '0')}`,
     ...{ cpuMilli: 4_000, memoryMib: 32 * 1_024 },
     attributes: { zone: `zone-${String(n % shape.zones)}` },
   }));
-  writeFileSync(file, JSON.stringify(list));
-  return file;
+  return Array.from({ length: Math.ceil(hosts / HOSTS_A_PROCESS_MAX) }, (_, part) => {
+    const file = join(bed.folder, `hosts-${String(part)}.json`);
+    const from = part * HOSTS_A_PROCESS_MAX;
+    writeFileSync(file, JSON.stringify(list.slice(from, from + HOSTS_A_PROCESS_MAX)));
+    return file;
+  });
 }
 
 /** Microseconds of processor that each process took for one task, and all together. */
@@ -189,8 +197,11 @@ try {
   await makeKeyFiles(keys);
   if (tickets) await cell.role('arbiter', ['--keys', keys]);
   const signed = tickets ? ['--keys', keys] : ['--no-tickets'];
-  await cell.role('hollow', ['--hosts', hostsFile(), '--beat', BEAT, ...signed]);
+  for (const [part, file] of hostsFiles().entries())
+    await cell.role('hollow', ['--hosts', file, '--beat', BEAT, ...signed], part + 1);
   const monitor = await cell.role('monitor', ['--silence', SILENCE]);
+  for (let number = 2; number <= monitors; number++)
+    await cell.role('monitor', ['--silence', SILENCE], number);
   const batch = [
     '--kind',
     'batch',
@@ -251,7 +262,7 @@ try {
   const untilRunningCpu = cpuEach(startCpu, runningCpu);
   const runningPerSecond = running / ((runningMs - startMs) / 1_000);
   console.log(
-    `k8s-shape shape=${flags.shape} hosts=${String(hosts)} tasks=${String(tasks)} init=${String(init)} together=${String(together)} schedulers=${String(schedulers)} tickets=${tickets ? 'on' : 'off'} tls=${plain ? 'off' : 'on'} rehearsed=${cold ? 'no' : 'yes'}` +
+    `k8s-shape shape=${flags.shape} hosts=${String(hosts)} tasks=${String(tasks)} init=${String(init)} together=${String(together)} schedulers=${String(schedulers)} monitors=${String(monitors)} tickets=${tickets ? 'on' : 'off'} tls=${plain ? 'off' : 'on'} rehearsed=${cold ? 'no' : 'yes'}` +
       ` etcd=${bed.etcdVersion} seed=${String(seed)} submitted_s=${seconds(submittedMs)} committed_s=${seconds(committedMs)}` +
       ` running=${String(running)} running_s=${seconds(runningMs)} per_second=${perSecond.toFixed(0)} cpu_us_each=${committedCpuEach.text} scheduler_cpu_us_each=${committedCpuEach.schedulerUs.toFixed(0)} cpu_us_each_until_running=${untilRunningCpu.text}` +
       ` transactions=${String(transactions)} conflicts=${String(conflicts)} rebases=${String(rebases)} starts_refused=${String(refused)} committed_each=${committed.join(',')} raw_per_second=${raw.toFixed(0)} raw_cpu_us_each=${rawCpu.text} ratio_to_raw=${(perSecond / raw).toFixed(3)}` +
