@@ -1,15 +1,19 @@
 import { ownerRank } from '../../core/cell/ownership.ts';
 import type { Clock } from '../../ports/clock.ts';
 
-/** A host that no monitor vouches for is left to the one that ranks before this one for so long. */
+/** A host that another monitor has tried to reach in vain is left to those that rank before this one for so long. */
 export const PATIENCE_MS = 1_000;
+/** One of which the others say nothing: at its start a monitor has thousands of streams to open. */
+export const PATIENCE_UNSAID_MS = 15_000;
 
 /** What a monitor knows of the others. */
 export interface Peers {
-  /** Those whose streams are open and have told all that they know. Another set is another object. */
+  /** Those that have told all that they know on a stream that is open, or are asked for the first time. Another set is another object. */
   readonly live: ReadonlySet<string>;
   /** One of them follows the host directly, and hears of it. */
   hears(host: string): boolean;
+  /** One of them follows the host directly, and does not hear of it. */
+  misses(host: string): boolean;
 }
 
 /**
@@ -43,7 +47,7 @@ export class HostShare {
     const nowMs = this.#clock.monotonicMs();
     const sinceMs = this.#unheardSinceMs.get(host) ?? nowMs;
     this.#unheardSinceMs.set(host, sinceMs);
-    return nowMs - sinceMs >= PATIENCE_MS;
+    return nowMs - sinceMs >= (this.#peers.misses(host) ? PATIENCE_MS : PATIENCE_UNSAID_MS);
   }
 
   forget(host: string): void {

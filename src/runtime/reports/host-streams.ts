@@ -37,6 +37,8 @@ interface HostStream {
   ended: Promise<void>;
   /** Of the last message, by the monotonic clock; null: the host has said nothing yet, or is silent. */
   heardAtMs: number | null;
+  /** A connection that it said nothing on has ended, of which other monitors were told. */
+  isMissed: boolean;
 }
 
 /**
@@ -77,6 +79,11 @@ export class HostStreams {
     for (const [name, { heardAtMs }] of this.#streams) if (heardAtMs !== null) yield name;
   }
 
+  /** Hosts that are followed here in vain. */
+  *missed(): IterableIterator<string> {
+    for (const [name, { isMissed }] of this.#streams) if (isMissed) yield name;
+  }
+
   findSilent(): void {
     const nowMs = this.#parts.clock.monotonicMs();
     for (const [name, stream] of this.#streams)
@@ -103,7 +110,7 @@ export class HostStreams {
     }
     merged.followed(name);
     const stream: HostStream = {
-      ...{ source, stop: new AbortController(), ended: Promise.resolve(), heardAtMs: null },
+      ...{ source, stop: new AbortController(), ended: Promise.resolve(), heardAtMs: null, isMissed: false },
     };
     this.#streams.set(name, stream);
     stream.ended = this.#follow(stream);
@@ -116,7 +123,8 @@ export class HostStreams {
   }
 
   #unheard(name: string, stream: HostStream): void {
-    if (stream.heardAtMs === null) return;
+    if (stream.isMissed) return;
+    stream.isMissed = true;
     stream.heardAtMs = null;
     this.#parts.handlers.onDirectEnd?.(name);
   }
@@ -143,10 +151,12 @@ export class HostStreams {
         merged.merge(frame, true);
         handlers.onDirect?.(frame, first || stream.heardAtMs === null);
         stream.heardAtMs = clock.monotonicMs();
+        stream.isMissed = false;
         first = false;
         if (frame.kind === 'beat' && frame.atMs !== undefined)
           onClock?.(source.name, frame.atMs - clock.nowMs());
       });
+      if (first && !signal.aborted && stream.heardAtMs === null) this.#unheard(source.name, stream);
       await sleep(clock, backoff.nextMs(), signal);
     }
   }

@@ -29,7 +29,9 @@ interface PeerStream {
   /** These are of the connection that is open; empty while none is. */
   readonly inOrder: Set<string>;
   readonly hears: Set<string>;
-  isSynced: boolean;
+  readonly misses: Set<string>;
+  /** `new`: its first connection is being opened. */
+  state: 'new' | 'synced' | 'cut';
   heardAt: Instant | null;
 }
 
@@ -52,6 +54,11 @@ export class PeerStreams implements Peers {
     return false;
   }
 
+  misses(host: string): boolean {
+    for (const { misses } of this.#streams.values()) if (misses.has(host)) return true;
+    return false;
+  }
+
   /** When a monitor that hears of the host last said anything; null: none does. */
   heardAt(host: string): Instant | null {
     let latest: Instant | null = null;
@@ -63,10 +70,8 @@ export class PeerStreams implements Peers {
 
   /** The host's registration is gone, and with it all that was known: what comes next needs a `full` before it. */
   forget(host: string): void {
-    for (const { hears, inOrder } of this.#streams.values()) {
-      hears.delete(host);
-      inOrder.delete(host);
-    }
+    for (const { hears, misses, inOrder } of this.#streams.values())
+      for (const hosts of [hears, misses, inOrder]) hosts.delete(host);
   }
 
   refresh(): void {
@@ -81,9 +86,10 @@ export class PeerStreams implements Peers {
       if (this.#streams.has(source.name)) continue;
       const stream: PeerStream = {
         ...{ source, stop: new AbortController(), ended: Promise.resolve() },
-        ...{ inOrder: new Set(), hears: new Set(), isSynced: false, heardAt: null },
+        ...{ inOrder: new Set(), hears: new Set(), misses: new Set(), state: 'new', heardAt: null },
       };
       this.#streams.set(source.name, stream);
+      this.#findLive();
       stream.ended = this.#follow(stream);
     }
   }
@@ -114,22 +120,21 @@ export class PeerStreams implements Peers {
     stream.heardAt = merged.now();
     switch (frame.kind) {
       case 'view':
-        if (frame.synced && !stream.isSynced) {
-          stream.isSynced = true;
-          this.#changed();
-        }
+        if (frame.synced) this.#become(stream, 'synced');
         return;
       // Whether a host is registered the store says, to each monitor by itself.
       case 'left':
         return;
       case 'silent':
         stream.hears.delete(frame.host);
+        stream.misses.add(frame.host);
         return;
       case 'part':
         throw new SourceError(`${stream.source.name} answers what it was not asked`);
       default:
         if (frame.kind === 'full') stream.inOrder.add(frame.host);
         if (stream.inOrder.has(frame.host)) stream.hears.add(frame.host);
+        stream.misses.delete(frame.host);
         merged.merge(frame, stream.inOrder.has(frame.host));
         if (frame.kind === 'beat' && frame.atMs !== undefined)
           onClock(frame.host, frame.atMs - clock.nowMs());
@@ -138,16 +143,21 @@ export class PeerStreams implements Peers {
 
   /** What it has heard counts no more. */
   #cut(stream: PeerStream): void {
-    stream.inOrder.clear();
-    stream.hears.clear();
-    if (!stream.isSynced) return;
-    stream.isSynced = false;
-    this.#changed();
+    for (const hosts of [stream.inOrder, stream.hears, stream.misses]) hosts.clear();
+    this.#become(stream, 'cut');
   }
 
-  #changed(): void {
-    const synced = [...this.#streams.values()].filter(({ isSynced }) => isSynced);
-    this.#live = new Set(synced.map(({ source }) => source.name));
+  #become(stream: PeerStream, state: PeerStream['state']): void {
+    if (stream.state === state) return;
+    stream.state = state;
+    this.#findLive();
     this.#parts.onChange();
+  }
+
+  #findLive(): void {
+    const live = [...this.#streams.values()].filter(({ state }) => state !== 'cut');
+    const names = live.map(({ source }) => source.name);
+    if (names.length === this.#live.size && names.every((name) => this.#live.has(name))) return;
+    this.#live = new Set(names);
   }
 }

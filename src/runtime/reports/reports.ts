@@ -17,7 +17,7 @@ import type { Clock } from '../../ports/clock.ts';
 import type { HttpClient } from '../../ports/http.ts';
 import type { Random } from '../../ports/random.ts';
 import type { Log } from '../../ports/telemetry.ts';
-import type { PartFrame } from '../../wire/api/report-frames.ts';
+import type { PartFrame, ReportFrame } from '../../wire/api/report-frames.ts';
 import type { CellView, ReportHandlers } from './cell-view.ts';
 import { HostShare } from './host-share.ts';
 import { HostStreams } from './host-streams.ts';
@@ -152,10 +152,11 @@ export class ReportFollower {
     for (const entry of this.#merged.entries()) yield* entry.view.messages();
   }
 
-  /** Mode `all`: of those hosts that say it to this process itself. */
-  *directMessages(): IterableIterator<HostReport> {
+  /** Mode `all`: of those hosts that say it to this process itself, and which do not though they are followed. */
+  *directMessages(): IterableIterator<ReportFrame> {
     if (!(this.#streams instanceof HostStreams)) return;
     for (const host of this.#streams.heard()) yield* this.messagesOf(host);
+    for (const host of this.#streams.missed()) yield { kind: 'silent', host, silentMs: 0 };
   }
 
   messagesOf(host: string): readonly HostReport[] {

@@ -5,8 +5,12 @@ import { readReportFrame } from '../../wire/api/report-frames.ts';
 import { NdjsonParser } from '../../core/json/ndjson.ts';
 
 const CONNECT_TIMEOUT_MS = 3_000;
-/** Streams being opened at once: at start a monitor has thousands to open, and each answers with a `full`. */
-const CONNECTS_MAX = 256;
+/**
+ * Streams being opened at once: at start a monitor has thousands to open, and each answers with a `full`. One more for each that
+ * was opened and one less for each that was not: where both ends share a few processors, more at once than these can greet within
+ * the time limit would all fail, again and again.
+ */
+const CONNECTS = { first: 64, min: 16, max: 256 };
 
 /** A server of `/v1/reports`: a host (by its id), or a monitor. */
 export interface ReportSource {
@@ -32,6 +36,7 @@ export class ReportReader {
   readonly #log: Log;
   readonly #options: ReportReaderOptions;
   #connects = 0;
+  #connectsMax = CONNECTS.first;
   readonly #waitingToConnect: (() => void)[] = [];
   #isClosed = false;
 
@@ -55,8 +60,8 @@ export class ReportReader {
     onFrame: (frame: ReportFrame) => void,
   ): Promise<void> {
     let connecting = true;
-    const connected = (): void => {
-      if (connecting) this.#leaveConnect();
+    const connected = (isOpen: boolean): void => {
+      if (connecting) this.#leaveConnect(isOpen || signal.aborted ? 1 : -1);
       connecting = false;
     };
     await this.#enterConnect();
@@ -78,24 +83,29 @@ export class ReportReader {
           const frame = readReportFrame(value);
           if (frame === null) throw new SourceError(`${source.name} sent something that is no report`);
           onFrame(frame);
-          connected();
+          connected(true);
         }
       }
     } catch (error) {
       if (!signal.aborted) this.#log.debug({ source: source.name, error }, 'report stream ended');
     } finally {
-      connected();
+      connected(false);
     }
   }
 
   async #enterConnect(): Promise<void> {
-    if (this.#connects < CONNECTS_MAX) this.#connects += 1;
+    if (this.#connects < this.#connectsMax) this.#connects += 1;
     else await new Promise<void>((resolve) => this.#waitingToConnect.push(resolve));
   }
 
-  #leaveConnect(): void {
-    const next = this.#waitingToConnect.shift();
-    if (next === undefined) this.#connects -= 1;
-    else next();
+  #leaveConnect(change: 1 | -1): void {
+    this.#connects -= 1;
+    this.#connectsMax = Math.min(CONNECTS.max, Math.max(CONNECTS.min, this.#connectsMax + change));
+    while (this.#connects < this.#connectsMax) {
+      const next = this.#waitingToConnect.shift();
+      if (next === undefined) return;
+      this.#connects += 1;
+      next();
+    }
   }
 }

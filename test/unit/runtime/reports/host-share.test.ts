@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { HostShare, PATIENCE_MS } from '../../../../src/runtime/reports/host-share.ts';
+import { HostShare, PATIENCE_MS, PATIENCE_UNSAID_MS } from '../../../../src/runtime/reports/host-share.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 
 const HOSTS = Array.from({ length: 60 }, (_, n) => `host-${String(n)}`);
@@ -8,6 +8,7 @@ const HOSTS = Array.from({ length: 60 }, (_, n) => `host-${String(n)}`);
 /** Monitors that see each other, and what each hears of at first hand. */
 function monitorsOf(ids: readonly string[], clock = new ManualClock()) {
   const heardAt = new Map(ids.map((id) => [id, new Set<string>()]));
+  const missed = new Map(ids.map((id) => [id, new Set<string>()]));
   const live = new Map(ids.map((id) => [id, new Set(ids.filter((other) => other !== id))]));
   const shares = ids.map((id) => {
     const others = (): readonly string[] => [...(live.get(id) ?? [])];
@@ -16,15 +17,19 @@ function monitorsOf(ids: readonly string[], clock = new ManualClock()) {
         return live.get(id) ?? new Set();
       },
       hears: (host) => others().some((other) => heardAt.get(other)?.has(host) === true),
+      misses: (host) => others().some((other) => missed.get(other)?.has(host) === true),
     });
-    return { id, share, heard: heardAt.get(id) ?? new Set<string>() };
+    return { id, share, heard: heardAt.get(id) ?? new Set<string>(), missed: missed.get(id) ?? new Set() };
   });
   /** Each follows what it should, and hears of it unless the host is out of its reach. */
   const step = (isReached = (_id: string, _host: string) => true): void => {
-    for (const { id, share, heard } of shares)
-      for (const host of HOSTS)
-        if (share.follows(host, heard.has(host)) && isReached(id, host)) heard.add(host);
-        else heard.delete(host);
+    for (const { id, share, heard, missed } of shares)
+      for (const host of HOSTS) {
+        const isFollowed = share.follows(host, heard.has(host) || missed.has(host));
+        heard.delete(host);
+        missed.delete(host);
+        if (isFollowed) (isReached(id, host) ? heard : missed).add(host);
+      }
   };
   return { shares, live, step, clock };
 }
@@ -63,6 +68,17 @@ describe('the share of a monitor', () => {
     step();
     step();
     for (const host of HOSTS) expect(followers(shares, host)).toBe(1);
+  });
+
+  it('one that opens its streams one by one is left its share for a while', async () => {
+    const { shares, clock } = monitorsOf(['m1', 'm2']);
+    const second = shares[1]?.share;
+    const own = HOSTS.filter((host) => second?.follows(host, false));
+    expect(own.length).toBeLessThan(HOSTS.length);
+    await clock.advance(PATIENCE_UNSAID_MS - 1);
+    expect(HOSTS.filter((host) => second?.follows(host, false))).toEqual(own);
+    await clock.advance(1);
+    expect(HOSTS.filter((host) => second?.follows(host, false))).toEqual(HOSTS);
   });
 
   it('those of a monitor that is gone are shared by the others at once', () => {
