@@ -81,6 +81,7 @@ async function metrics(state: MonitorState, request: RouteRequest): Promise<Rout
   all.gauge('moorage_monitor_silent_hosts', copy.hosts.size - alive);
   all.gauge('moorage_monitor_allocations', copy.allocations.size);
   all.gauge('moorage_monitor_reported_allocations', follower.view.size);
+  all.gauge('moorage_monitor_followed_hosts', follower.heardDirectly);
   all.gauge('moorage_monitor_view_complete', follower.view.complete ? 1 : 0);
   all.gauge('moorage_monitor_readers', relay.readers, { stream: 'reports' });
   all.gauge('moorage_monitor_readers', events.readers, { stream: 'events' });

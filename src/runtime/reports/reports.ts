@@ -159,6 +159,11 @@ export class ReportFollower {
     for (const host of this.#streams.missed()) yield { kind: 'silent', host, silentMs: 0 };
   }
 
+  /** Mode `all`: how many hosts say something to this process itself. */
+  get heardDirectly(): number {
+    return this.#streams instanceof HostStreams ? [...this.#streams.heard()].length : 0;
+  }
+
   messagesOf(host: string): readonly HostReport[] {
     return this.#merged.get(host)?.view.messages() ?? [];
   }
