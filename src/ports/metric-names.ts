@@ -53,7 +53,9 @@ export const METRICS = {
 
   moorage_monitor_hosts: gauge('Hosts that are registered.'),
   moorage_monitor_hosts_max: gauge('Hosts that this monitor can follow, by its limit of open files.'),
-  moorage_monitor_followed_hosts: gauge('Hosts that it hears of directly; of the others another monitor tells it.'),
+  moorage_monitor_followed_hosts: gauge(
+    'Hosts that it hears of directly; of the others another monitor tells it.',
+  ),
   moorage_monitor_unfollowed_hosts: gauge('Hosts that it does not follow, since it has reached that limit.'),
   moorage_monitor_alarms: gauge('What somebody should look at (`moorage alarms`).', 'kind'),
   moorage_monitor_silent_hosts: gauge('Registered hosts whose session in etcd has ended.'),
