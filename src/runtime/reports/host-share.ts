@@ -38,10 +38,10 @@ export class HostShare {
 
   /** @param isFollowed it has a stream here */
   follows(host: string, isFollowed: boolean): boolean {
-    if (this.#isOwnHost(host) || this.#peers.live.size === 0) return true;
-    if (this.#peers.hears(host)) {
+    const isOwn = this.#peers.live.size === 0 || this.#isOwnHost(host);
+    if (isOwn || this.#peers.hears(host)) {
       this.#unheardSinceMs.delete(host);
-      return false;
+      return isOwn;
     }
     if (isFollowed) return true;
     const nowMs = this.#clock.monotonicMs();

@@ -27,6 +27,8 @@ export interface HostStreamsParts extends StreamParts {
   readonly handlers: Pick<ReportHandlers, 'onDirect' | 'onDirectEnd'>;
   /** Is the host followed here? Absent: all are. @param isFollowed it has a stream */
   readonly follows?: ((host: string, isFollowed: boolean) => boolean) | undefined;
+  /** Does another monitor hear of the host? Absent: nobody is asked. */
+  readonly isRelayed?: ((host: string) => boolean) | undefined;
   /** Called with each host whose registration is gone. */
   readonly onForgotten?: ((host: string) => void) | undefined;
 }
@@ -66,6 +68,7 @@ export class HostStreams {
       onForgotten?.(name);
     }
     this.#registered = new Set(sources.keys());
+    this.#forgetUnregistered();
     const before = this.#unfollowed.size;
     for (const name of this.#unfollowed) if (!sources.has(name)) this.#unfollowed.delete(name);
     for (const [name, stream] of this.#streams)
@@ -95,6 +98,14 @@ export class HostStreams {
     const streams = [...this.#streams.values()];
     for (const { stop } of streams) stop.abort();
     await Promise.all(streams.map(({ ended }) => ended));
+  }
+
+  /** Another monitor may tell of a host that it does not know to be removed. */
+  #forgetUnregistered(): void {
+    const { merged, isRelayed } = this.#parts;
+    if (isRelayed === undefined) return;
+    for (const { view } of merged.entries())
+      if (!this.#registered.has(view.host) && !isRelayed(view.host)) merged.forget(view.host);
   }
 
   #expect(source: ReportSource, follows: (host: string, isFollowed: boolean) => boolean): void {

@@ -18,8 +18,9 @@ import type { HttpClient } from '../../ports/http.ts';
 import type { Random } from '../../ports/random.ts';
 import type { Log } from '../../ports/telemetry.ts';
 import type { PartFrame, ReportFrame } from '../../wire/api/report-frames.ts';
-import type { CellView, ReportHandlers } from './cell-view.ts';
+import type { CellView, Instant, ReportHandlers } from './cell-view.ts';
 import { HostShare } from './host-share.ts';
+import type { HostStreamsParts } from './host-streams.ts';
 import { HostStreams } from './host-streams.ts';
 import type { Upstream } from './merged-view.ts';
 import { MergedView } from './merged-view.ts';
@@ -100,18 +101,10 @@ export class ReportFollower {
       to: options.mode === 'all' ? 'agent' : 'monitor',
     });
     const upstream: Upstream | null = options.mode === 'all' ? null : { heardAt: null, complete: false };
-    const { share } = options;
-    this.#peers = share === undefined ? null : this.#makePeers(deps, share);
-    const hostShare =
-      share === undefined || this.#peers === null ? null : new HostShare(share.self, clock, this.#peers);
+    this.#peers = options.share === undefined ? null : this.#makePeers(deps, options.share);
     const handlers = deps.handlers ?? {};
-    const merged = new MergedView(
-      clock,
-      this.#silenceMs,
-      handlers,
-      upstream,
-      (host) => this.#peers?.heardAt(host) ?? null,
-    );
+    const relayedAt = (host: string): Instant | null => this.#peers?.heardAt(host) ?? null;
+    const merged = new MergedView(clock, this.#silenceMs, handlers, upstream, relayedAt);
     const parts = {
       ...{ clock, random, merged, reader: this.#reader, streamsMax: options.streamsMax },
       sources: () => deps.sources(),
@@ -119,18 +112,8 @@ export class ReportFollower {
       onClock: (host: string, aheadMs: number) => options.onClock?.(host, aheadMs),
     };
     this.#merged = merged;
-    this.#streams =
-      upstream === null
-        ? new HostStreams({
-            ...{ ...parts, handlers, silenceMs: this.#silenceMs },
-            follows:
-              hostShare === null ? undefined : (host, isFollowed) => hostShare.follows(host, isFollowed),
-            onForgotten: (host) => {
-              hostShare?.forget(host);
-              this.#peers?.forget(host);
-            },
-          })
-        : new MonitorStream(parts, upstream);
+    const ofHosts = { ...parts, handlers, silenceMs: this.#silenceMs, ...this.#sharing(options.share) };
+    this.#streams = upstream === null ? new HostStreams(ofHosts) : new MonitorStream(parts, upstream);
     const streams = this.#streams;
     this.#questions = new JobQueries({
       ...{ clock, merged, reader: this.#reader },
@@ -214,6 +197,21 @@ export class ReportFollower {
     if (this.#peers !== null) this.#streams.refresh();
     const everyMs = Math.min(this.#silenceMs / 3, this.#peers === null ? Infinity : SHARE_CHECK_MS);
     this.#cancelCheck = this.#clock.after(everyMs, () => this.#findSilent());
+  }
+
+  /** How the streams of hosts are shared. */
+  #sharing(share: Share | undefined): Pick<HostStreamsParts, 'follows' | 'isRelayed' | 'onForgotten'> {
+    const peers = this.#peers;
+    if (share === undefined || peers === null) return {};
+    const own = new HostShare(share.self, this.#clock, peers);
+    return {
+      follows: (host, isFollowed) => own.follows(host, isFollowed),
+      isRelayed: (host) => peers.hears(host),
+      onForgotten: (host) => {
+        own.forget(host);
+        peers.forget(host);
+      },
+    };
   }
 
   #makePeers({ http, clock, random, log, options }: ReportFollowerDeps, share: Share): PeerStreams {

@@ -98,6 +98,17 @@ describe('monitors share the hosts', () => {
     for (const { monitor } of [m1, m2]) expect(silent(monitor)).toEqual([]);
   });
 
+  it('a host that is removed is forgotten by both, though it goes on talking', async () => {
+    const { m1, m2 } = await sharing();
+    await world.write([{ kind: 'delete', key: world.keys.host('h1') }]);
+    hosts[0]?.change(reportOf('h1', 'a1'));
+    await world.pass(3, hosts);
+    for (const { monitor } of [m1, m2]) {
+      expect(monitor.state.follower.view.host('h1')).toBeUndefined();
+      expect(stateAt(monitor, 'a1')).toBeUndefined();
+    }
+  });
+
   it('two monitors that cannot reach each other follow every host, and share again', async () => {
     const { m1, m2 } = await sharing();
     cut('m1', [m2.address]);
