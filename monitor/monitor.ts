@@ -344,7 +344,7 @@ export class Monitor {
           this.state.relay.onMessage(message);
         },
         onDirect: (message, begins) => this.state.relay.onDirect(message, begins),
-        onDirectEnd: (host) => this.state.relay.onDirectEnd(host),
+        onDirectEnd: (host, silentMs) => this.state.relay.onDirectEnd(host, silentMs),
         onComplete: () => {
           this.state.relay.onComplete();
           this.state.names.completed();

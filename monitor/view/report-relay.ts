@@ -56,9 +56,9 @@ export class ReportRelay {
     else if (message.kind !== 'beat' || this.#isClockNews(message)) this.#send(this.#direct, message);
   }
 
-  onDirectEnd(host: string): void {
+  onDirectEnd(host: string, silentMs: number): void {
     this.#clocksOff.delete(host);
-    this.#send(this.#direct, { kind: 'silent', host, silentMs: 0 });
+    this.#send(this.#direct, { kind: 'silent', host, silentMs });
   }
 
   onHost(freshness: HostFreshness, what: HostChange): void {

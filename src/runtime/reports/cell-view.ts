@@ -54,8 +54,8 @@ export interface ReportHandlers {
    * @param begins the host was not followed directly before, or its stream was cut: readers need all that is known of it
    */
   onDirect?(message: HostReport, begins: boolean): void;
-  /** The host says nothing directly any more: it is silent, or followed through another monitor. */
-  onDirectEnd?(host: string): void;
+  /** The host has said nothing directly for so long: it is silent, or followed through another monitor from now on. */
+  onDirectEnd?(host: string, silentMs: number): void;
 }
 
 /** One moment on both clocks. */

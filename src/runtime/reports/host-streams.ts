@@ -77,6 +77,10 @@ export class HostStreams {
     if (this.#unfollowed.size !== before) this.#parts.onUnfollowed?.(this.#unfollowed.size);
   }
 
+  hears(host: string): boolean {
+    return typeof this.#streams.get(host)?.heardAtMs === 'number';
+  }
+
   /** Hosts that are followed here and are heard. */
   *heard(): IterableIterator<string> {
     for (const [name, { heardAtMs }] of this.#streams) if (heardAtMs !== null) yield name;
@@ -135,9 +139,11 @@ export class HostStreams {
 
   #unheard(name: string, stream: HostStream): void {
     if (stream.isMissed) return;
+    const { clock, handlers } = this.#parts;
+    const silentMs = stream.heardAtMs === null ? 0 : clock.monotonicMs() - stream.heardAtMs;
     stream.isMissed = true;
     stream.heardAtMs = null;
-    this.#parts.handlers.onDirectEnd?.(name);
+    handlers.onDirectEnd?.(name, silentMs);
   }
 
   async #follow(stream: HostStream): Promise<void> {

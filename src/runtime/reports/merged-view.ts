@@ -13,6 +13,9 @@ export interface Upstream {
   complete: boolean;
 }
 
+/** A stream to a host that another monitor has followed until now is given so long to be opened. */
+const CONNECT_MS = 1_000;
+
 /** The view that reports are merged into, and which of its hosts are reporting, silent or awaited. */
 export class MergedView {
   readonly #clock: Clock;
@@ -165,19 +168,32 @@ export class MergedView {
 
   /** Without an upstream: finds hosts that became silent. Streams alone do not show it, since a lost host has none. */
   findSilent(): void {
-    const now = this.#clock.monotonicMs();
     for (const entry of this.#index.entries()) {
       const relayedAt = this.#relayed(entry.view.host);
       if (relayedAt !== null && relayedAt.monotonicMs > (entry.heardAt?.monotonicMs ?? 0))
         entry.heardAt = relayedAt;
-      const last = entry.heardAt ?? entry.knownAt;
-      const sinceMs = Math.max(last.monotonicMs, entry.followedAtMs);
-      if (entry.silentSince !== null || now - sinceMs <= this.#silenceMs) continue;
-      entry.silentSince = last;
-      this.#awaited.delete(entry.view.host);
-      this.#handlers.onHost?.(this.#freshnessOf(entry), 'silent');
+      this.#checkSilent(entry);
     }
     this.checkComplete();
+  }
+
+  /** Without an upstream: whoever vouched for the host has heard nothing of it for so long, nor has anybody else. */
+  unheardFor(host: string, silentMs: number): void {
+    const entry = this.#index.get(host);
+    if (entry?.heardAt == null) return;
+    const { wallMs, monotonicMs } = this.now();
+    if (monotonicMs - silentMs < entry.heardAt.monotonicMs)
+      entry.heardAt = { wallMs: wallMs - silentMs, monotonicMs: monotonicMs - silentMs };
+    this.#checkSilent(entry);
+  }
+
+  #checkSilent(entry: HostEntry): void {
+    const last = entry.heardAt ?? entry.knownAt;
+    const dueMs = Math.max(last.monotonicMs + this.#silenceMs, entry.followedAtMs + CONNECT_MS);
+    if (entry.silentSince !== null || this.#clock.monotonicMs() <= dueMs) return;
+    entry.silentSince = last;
+    this.#awaited.delete(entry.view.host);
+    this.#handlers.onHost?.(this.#freshnessOf(entry), 'silent');
   }
 
   checkComplete(): void {

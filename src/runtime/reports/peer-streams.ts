@@ -16,6 +16,8 @@ export interface PeerStreamsParts {
   readonly merged: () => MergedView;
   /** The other monitors. Asked again at every `refresh()`. */
   peers(): readonly ReportSource[];
+  /** A monitor has not heard of the host for so long, and no other one hears of it. */
+  onMissed(host: string, silentMs: number): void;
   /** A monitor has told all it knows, or its stream ended. */
   onChange(): void;
   readonly onClock: (host: string, aheadMs: number) => void;
@@ -128,6 +130,7 @@ export class PeerStreams implements Peers {
       case 'silent':
         stream.hears.delete(frame.host);
         stream.misses.add(frame.host);
+        if (!this.hears(frame.host)) this.#parts.onMissed(frame.host, frame.silentMs);
         return;
       case 'part':
         throw new SourceError(`${stream.source.name} answers what it was not asked`);

@@ -219,6 +219,10 @@ export class ReportFollower {
       ...{ clock, random, reader: new ReportReader(http, log, { silenceMs: SILENCE_MS, to: 'monitor' }) },
       merged: () => this.#merged,
       peers: () => share.peers(),
+      onMissed: (host, silentMs) => {
+        if (this.#streams instanceof HostStreams && !this.#streams.hears(host))
+          this.#merged.unheardFor(host, silentMs);
+      },
       onChange: () => {
         if (this.#state === 'following') this.#streams.refresh();
       },
