@@ -96,9 +96,7 @@ export class Outcomes {
     const { namespace, job, jobVersion, group, host } = report;
     const jobKey = `${namespace}/${job}`;
     const { copy } = this.#ports;
-    const current = copy.jobs.get(jobKey)?.value;
-    const spec =
-      current?.version === jobVersion ? current.job : copy.versionsOf(jobKey, jobVersion).get(jobVersion);
+    const spec = copy.recordOf(jobKey, jobVersion)?.job;
     const subject = spec === undefined ? null : this.#subject(spec, group, jobVersion, host);
     if (subject === null) return null;
     return {

@@ -1,6 +1,6 @@
 import type { Census } from '../../src/core/detector/attribution.ts';
 import type { Suspect } from '../../src/core/detector/suspects.ts';
-import { domainsOf, hostSuspect, kindOf, revisionOf } from '../../src/core/detector/suspects.ts';
+import { domainsOf, hostSuspect, revisionOf } from '../../src/core/detector/suspects.ts';
 import type { Host } from '../../src/core/host/host.ts';
 import type { MonitorContext } from '../context.ts';
 
@@ -80,13 +80,13 @@ export class RecentChanges {
     };
   }
 
+  /** A version that was replaced meanwhile too: what failed of it is still explained by it. */
   #submitted(suspect: Suspect): Noted | undefined {
-    if (kindOf(suspect) !== 'revision') return undefined;
     const revision = revisionOf(suspect);
     if (revision === null) return undefined;
-    const record = this.#ports.copy.jobs.get(`${revision.namespace}/${revision.job}`)?.value;
-    if (record?.version !== revision.version) return undefined;
-    const { clock } = this.#ports;
+    const { clock, copy } = this.#ports;
+    const record = copy.recordOf(`${revision.namespace}/${revision.job}`, revision.version);
+    if (record === undefined) return undefined;
     const ageMs = clock.nowMs() - record.submittedAtMs;
     return { atMs: clock.monotonicMs() - Math.max(0, ageMs), what: 'was submitted' };
   }

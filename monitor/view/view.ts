@@ -209,14 +209,24 @@ export class CellCopy {
     return this.#changedAt;
   }
 
+  /** Of that version, if it is the present one or kept. */
+  recordOf(jobKey: string, version: number): JobRecord | undefined {
+    const current = this.jobs.get(jobKey)?.value;
+    return current?.version === version ? current : this.#versionOf(jobKey, version);
+  }
+
   /** The specs of one job by version, as far as they are kept. */
   versionsOf(jobKey: string, upTo: number): ReadonlyMap<number, Job> {
     const specs = new Map<number, Job>();
     for (let version = upTo; version > 0 && specs.size < VERSIONS_READ_MAX; version--) {
-      const row = this.versions.get(`${jobKey}/${String(version).padStart(6, '0')}`);
-      if (row !== undefined) specs.set(version, row.value.job);
+      const record = this.#versionOf(jobKey, version);
+      if (record !== undefined) specs.set(version, record.job);
     }
     return specs;
+  }
+
+  #versionOf(jobKey: string, version: number): JobRecord | undefined {
+    return this.versions.get(`${jobKey}/${String(version).padStart(6, '0')}`)?.value;
   }
 
   /** How far the job's last update was seen to be. */

@@ -59,6 +59,20 @@ it('S3.21 a host is at fault when its jobs are well elsewhere, and not when they
   expect(found(all, 1_000)).toEqual([]);
 });
 
+it('S3.23 a bad version that was submitted shortly before does not hide a host on which much fails', () => {
+  const detector = new Detector();
+  const jobs = ['one', 'two', 'three', 'four'];
+  for (let host = 0; host < 6; host++)
+    for (const job of ['web', 'api', 'queue', ...(host === 5 ? [] : jobs)])
+      detector.up(subject(job, host), 0, 1);
+  for (const host of [0, 1, 2]) crash(detector, subject('bad', host), 1_000);
+  for (const job of jobs) crash(detector, subject(job, 5), 2_000);
+  const bad = 'revision/default/bad/bad/1';
+  const census = { ...CENSUS, isRecent: (suspect: Suspect) => suspect === bad };
+  const suspects = detector.judge(2_000, census).map(({ suspect }) => suspect);
+  expect(suspects.sort()).toEqual(['host/host-5', bad]);
+});
+
 it('S3.28 a rack whose hosts fail days after all came up is found as the rack', () => {
   const detector = wellCell(['a', 'b', 'c']);
   const atMs = 5 * DAY_MS;
