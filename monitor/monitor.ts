@@ -39,7 +39,7 @@ import type { BulkWritesDeps } from './jobs/bulk-writes.ts';
 import { BulkWrites } from './jobs/bulk-writes.ts';
 import type { CellChange } from './view/view.ts';
 import { CellCopy } from './view/view.ts';
-import { isOfMonitor, monitorsOf } from './view/monitors.ts';
+import { isOfMonitor, peersOf } from './view/monitors.ts';
 import { eventOfChange, eventOfScheduler } from './events/cell-events.ts';
 import type { LazyEvent } from './events/events.ts';
 import { EventLog } from './events/events.ts';
@@ -326,7 +326,7 @@ export class Monitor {
   }
 
   #makeFollower(): ReportFollower {
-    const { http, clock, random, log, metrics, silenceMs, hostsMax } = this.#deps;
+    const { id, http, clock, random, log, metrics, silenceMs, hostsMax } = this.#deps;
     return new ReportFollower({
       ...{ http, clock, random, log },
       sources: () =>
@@ -354,13 +354,7 @@ export class Monitor {
         ...{ mode: 'all', streamsMax: hostsMax, onUnfollowed: (hosts) => this.#onUnfollowed(hosts) },
         ...(silenceMs === undefined ? {} : { silenceMs }),
         onClock: (host, aheadMs) => this.#clocks.heard(host, aheadMs),
-        share: {
-          self: this.#deps.id,
-          peers: () =>
-            monitorsOf(this.state.copy).flatMap(({ id, address }) =>
-              id === this.#deps.id ? [] : [{ name: id, url: address }],
-            ),
-        },
+        share: { self: id, peers: () => peersOf(this.state.copy, id) },
       },
     });
   }

@@ -12,7 +12,7 @@ import { every } from '../../src/runtime/wait/wait.ts';
 export const RELAY_QUEUE_MAX = 10_000;
 const BATCH_CHARS = 64 * 1024;
 
-/** A clock that is less wrong than this is no news to other monitors. */
+/** A clock that is less wrong than this is no news to other monitors: it must be less than what `HostClocks` tells of. */
 const CLOCK_OFF_MS = 1_000;
 
 /**

@@ -17,11 +17,7 @@ const CALLERS = divideOpenFiles(OPEN_FILES).callersMax - 1;
 
 const etcd = useEtcd();
 const folder = testFolder();
-const roles = new ProcessGroup({
-  cliPath: CLI,
-  logFolder: join(folder.path, 'logs'),
-  onEvent: () => undefined,
-});
+const roles = new ProcessGroup({ cliPath: CLI, logFolder: join(folder.path, 'logs') });
 let stopMonitor = (): Promise<unknown> => Promise.resolve();
 let log = '';
 let url = '';

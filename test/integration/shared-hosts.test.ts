@@ -11,11 +11,7 @@ const HOSTS = 120;
 
 const etcd = useEtcd();
 const folder = testFolder();
-const roles = new ProcessGroup({
-  cliPath: CLI,
-  logFolder: join(folder.path, 'logs'),
-  onEvent: () => undefined,
-});
+const roles = new ProcessGroup({ cliPath: CLI, logFolder: join(folder.path, 'logs') });
 const monitors: RunningProcess[] = [];
 
 beforeAll(async () => {

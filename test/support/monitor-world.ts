@@ -82,6 +82,13 @@ export class MonitorWorld {
     return host;
   }
 
+  /** So many of them: `h1`, `h2`, … */
+  async hosts(count: number): Promise<ReportingHost[]> {
+    const hosts: ReportingHost[] = [];
+    for (let n = 1; n <= count; n++) hosts.push(await this.host(`h${String(n)}`));
+    return hosts;
+  }
+
   async write(writes: readonly Write[]): Promise<number> {
     const reply = await this.store.attempt({ compares: [], writes, readBack: [] });
     if (reply.outcome !== 'applied') throw new Error(`the test's own write was ${reply.outcome}`);

@@ -50,7 +50,7 @@ interface HostStream {
 export class HostStreams {
   readonly #parts: HostStreamsParts;
   /** Those that were registered at the last refresh. */
-  #registered = new Set<string>();
+  #registered: ReadonlyMap<string, ReportSource> = new Map();
   readonly #streams = new Map<string, HostStream>();
   /** Hosts that have no stream since the limit is reached. */
   readonly #unfollowed = new Set<string>();
@@ -62,12 +62,12 @@ export class HostStreams {
   refresh(): void {
     const { merged, onForgotten, follows = () => true } = this.#parts;
     const sources = new Map(this.#parts.sources().map((source) => [source.name, source]));
-    for (const name of this.#registered) {
+    for (const name of this.#registered.keys()) {
       if (sources.has(name)) continue;
       merged.forget(name);
       onForgotten?.(name);
     }
-    this.#registered = new Set(sources.keys());
+    this.#registered = sources;
     this.#forgetUnregistered();
     const before = this.#unfollowed.size;
     for (const name of this.#unfollowed) if (!sources.has(name)) this.#unfollowed.delete(name);

@@ -17,8 +17,7 @@ let hosts: ReportingHost[];
 
 beforeEach(async () => {
   world = new MonitorWorld();
-  hosts = [];
-  for (let n = 1; n <= HOSTS; n++) hosts.push(await world.host(`h${String(n)}`));
+  hosts = await world.hosts(HOSTS);
   for (const job of JOBS) await submit(job, 1);
 });
 afterEach(() => world.close());

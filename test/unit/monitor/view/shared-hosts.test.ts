@@ -11,8 +11,7 @@ let world: MonitorWorld;
 let hosts: ReportingHost[];
 beforeEach(async () => {
   world = new MonitorWorld();
-  hosts = [];
-  for (let n = 1; n <= HOSTS; n++) hosts.push(await world.host(`h${String(n)}`));
+  hosts = await world.hosts(HOSTS);
 });
 afterEach(() => world.close());
 
