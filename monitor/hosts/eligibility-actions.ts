@@ -1,3 +1,4 @@
+import { Semaphore } from '../../src/runtime/wait/semaphore.ts';
 import type { MonitorContext } from '../context.ts';
 import type { Expected, EligibilityChange, EligibilityWriter } from './eligibility.ts';
 
@@ -5,10 +6,17 @@ export interface EligibilityActionsDeps extends Pick<MonitorContext, 'self' | 'l
   readonly eligibility: EligibilityWriter;
 }
 
+/**
+ * So many writes at once. When a rack returns there are thousands to make: all together they would run out of their time at the
+ * store, again and again, and the sessions of others with them.
+ */
+const WRITES_MAX = 32;
+
 /** Eligibility changes without an operator: one at a time for a host; one that failed is repeated at the next check. */
 export class EligibilityActions {
   readonly #deps: EligibilityActionsDeps;
   readonly #changing = new Set<string>();
+  readonly #writes = new Semaphore(WRITES_MAX);
 
   constructor(deps: EligibilityActionsDeps) {
     this.#deps = deps;
@@ -41,7 +49,8 @@ export class EligibilityActions {
     if (this.#changing.has(host)) return;
     this.#changing.add(host);
     const { eligibility, log } = this.#deps;
-    change(eligibility)
+    this.#writes
+      .run(() => change(eligibility))
       .catch((error: unknown) =>
         log.warn({ host, what, error }, 'an eligibility could not be changed; it is tried again'),
       )
