@@ -7,6 +7,7 @@ import { Backoff } from '../../src/runtime/wait/backoff.ts';
 import { sleep } from '../../src/runtime/wait/wait.ts';
 import type { Releaser } from '../commit/releaser.ts';
 import type { Entry, OwnedJob } from '../state/owned-job.ts';
+import type { OwnedRecord } from '../state/owner-write.ts';
 import { rewriteAsOwner } from '../state/owner-write.ts';
 import type { Term } from '../state/state.ts';
 import { idsOf, isCurrent, RELOAD_DELAY_MS, wallMs } from '../state/state.ts';
@@ -14,8 +15,13 @@ import { ORDER_RETRY, orderStop } from './hosts.ts';
 
 /** Records rewritten in one transaction: one compare is for the owner key, and the floor is 128. */
 const MARKS_MAX = 100;
+/** Beside those rewritten and the owner key. */
+const COMPARES_MAX = 127;
 /** A host that confirmed an order and does not come to its end is ordered again after this time. */
 const ORDER_AGAIN_MS = 10_000;
+
+/** Stops that a policy allows while enough others are up. */
+const BY_POLICY = [CAUSES.version, CAUSES.draining, CAUSES.notMatching, CAUSES.moved];
 
 interface Mark {
   readonly entry: Entry;
@@ -75,7 +81,7 @@ export class Stopper {
     const { world } = this.#term;
     const records = marks.map(({ entry, stopped }) => ({ allocation: stopped, revision: entry.revision }));
     try {
-      const reply = await rewriteAsOwner(world, job, records);
+      const reply = await rewriteAsOwner(world, job, records, countedOn(job, marks));
       if (reply.outcome === 'applied') this.#marked(job, marks, reply.revision);
       else this.#term.reload(job, reply.outcome === 'unknown' ? RELOAD_DELAY_MS : 0);
     } catch (error) {
@@ -152,6 +158,24 @@ export class Stopper {
         return false;
     }
   }
+}
+
+/**
+ * What else runs in a service's groups of which something is stopped by a policy: it allowed that since these are up. Another
+ * scheduler may have evicted one of them a moment ago, which their owner hears of from its host only (I63). Of a large group as
+ * many as the transaction may compare.
+ */
+function countedOn(job: OwnedJob, marks: readonly Mark[]): readonly OwnedRecord[] {
+  if (job.record.job.type !== 'service') return [];
+  const byPolicy = marks.filter(({ stopped }) => BY_POLICY.some((cause) => stopped.cause?.startsWith(cause)));
+  const groups = new Set(byPolicy.map(({ stopped }) => stopped.group));
+  const counted: OwnedRecord[] = [];
+  for (const { allocation, revision, marking } of job.entries.values()) {
+    if (counted.length === COMPARES_MAX - marks.length) break;
+    const isCounted = revision !== 0 && !marking && allocation.desired === 'run';
+    if (isCounted && groups.has(allocation.group)) counted.push({ allocation, revision });
+  }
+  return counted;
 }
 
 /** Is the allocation to go on elsewhere? */

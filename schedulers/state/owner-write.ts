@@ -18,11 +18,21 @@ export function writeAsOwner(
   return store.attempt({ compares: [isOwner, ...compares], writes, readBack: [] });
 }
 
-/** Rewrites allocations' records, if none has changed since the revision that is known. */
+export interface OwnedRecord {
+  readonly allocation: Allocation;
+  /** At which it was last seen in the store. */
+  readonly revision: number;
+}
+
+/**
+ * Rewrites allocations' records, if none has changed since the revision that is known.
+ * @param counted others of the job that must not have changed either
+ */
 export function rewriteAsOwner(
   world: World,
   job: OwnedJob,
-  records: readonly { readonly allocation: Allocation; readonly revision: number }[],
+  records: readonly OwnedRecord[],
+  counted: readonly OwnedRecord[] = [],
 ): Promise<AttemptReply> {
   const keyOf = ({ id }: Allocation): string => world.keys.allocation(job.namespace, job.name, id);
   const writes = records.map(({ allocation }) => ({
@@ -30,7 +40,7 @@ export function rewriteAsOwner(
     key: keyOf(allocation),
     value: allocationCodec.encode(allocation),
   }));
-  const unchanged = records.map(({ allocation, revision }) => ({
+  const unchanged = [...records, ...counted].map(({ allocation, revision }) => ({
     key: keyOf(allocation),
     target: 'modRevision' as const,
     equals: revision,

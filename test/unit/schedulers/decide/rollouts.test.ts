@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { rolloutCodec } from '../../../../src/wire/records/records.ts';
+import { allocationCodec, rolloutCodec } from '../../../../src/wire/records/records.ts';
 import { CellWorld, keys, makeJob } from '../cell-world.ts';
 
 const QUICK = { count: 3, minHealthyMs: 1_000 };
@@ -52,6 +52,32 @@ describe('what a scheduler records of an update', () => {
     await world.submit(web(500, { minHealthyMs: 60_000 }), 2);
     await world.until(() => recorded().length > 0, 'the update');
     expect(recorded()[0]).not.toHaveProperty('good');
+  });
+
+  it('I63 an update counts on nothing that another scheduler has evicted a moment ago', async () => {
+    for (const id of ['h1', 'h2', 'h3']) await world.host(id);
+    await world.scheduler({ id: 'service-1', kind: 'service' });
+    await world.submit(web(1_000));
+    await world.until(() => running(1) === 3, 'version 1');
+    await world.clock.advance(5_000);
+    const wanted = () =>
+      world.under(keys.allocations).filter(({ value }) => allocationCodec.decode(value).desired === 'run')
+        .length;
+    const [, second] = world.under(keys.allocations);
+    if (second === undefined) throw new Error('nothing is placed');
+    const evicted = { desired: 'evict', cause: 'evicted by default/large' } as const;
+    await world.put(
+      second.key,
+      allocationCodec.encode({ ...allocationCodec.decode(second.value), ...evicted }),
+    );
+    let fewest = wanted();
+    world.fate = () => {
+      fewest = Math.min(fewest, wanted());
+      return 'pass';
+    };
+    await world.submit(web(500), 2);
+    await world.until(() => running(2) === 3, 'version 2');
+    expect(fewest).toBe(2);
   });
 
   it('K1 another scheduler that takes the job over in the midst of an update goes on with what is there', async () => {
