@@ -26,6 +26,8 @@ export class BenchCell {
     this.#name = name;
     this.processes = new ProcessGroup({
       cliPath: builtFile('cli/main.js'),
+      // As in `packaging/systemd`.
+      nodeFlags: ['--max-semi-space-size=64'],
       logFolder: join(bed.folder, 'logs'),
       onEvent: (line) => process.stderr.write(`${line}\n`),
     });

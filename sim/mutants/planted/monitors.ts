@@ -32,6 +32,15 @@ export const IN_MONITORS: readonly Mutant[] = [
     breaks: ['I51'],
   },
   {
+    name: 'silence-untold-to-peers',
+    theme: 'lost',
+    slip: 'a monitor does not tell the others that a host of its share went silent',
+    file: 'monitor/view/report-relay.ts',
+    find: "    this.#send(this.#direct, { kind: 'silent', host, silentMs });\n",
+    replace: '',
+    breaks: ['I51'],
+  },
+  {
     name: 'lost-at-once',
     theme: 'lost',
     slip: 'a host is declared lost at its first missed sign of life',

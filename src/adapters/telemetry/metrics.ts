@@ -19,12 +19,21 @@ const BUCKETS_SECONDS = [
 /** A metric with more series than this has an id for a label; the text of `/metrics` would grow without end. */
 const SERIES_MAX = 1_000;
 
+/** They list every socket at each question: with thousands of hosts, a tenth of what a busy monitor has. */
+const DEAR_METRICS = ['handles', 'resources', 'requests'].flatMap((what) => [
+  `nodejs_active_${what}`,
+  `nodejs_active_${what}_total`,
+]);
+
 type Labels = Readonly<Record<string, string>>;
 
 /** Metrics in a registry of their own. A sample beyond the bound of series, or without its labels, is dropped and counted. */
 export function promMetrics(options: PromMetricsOptions = {}): Metrics {
   const registry = new Registry();
-  if (options.processMetrics === true) collectDefaultMetrics({ register: registry });
+  if (options.processMetrics === true) {
+    collectDefaultMetrics({ register: registry });
+    for (const name of DEAR_METRICS) registry.removeSingleMetric(name);
+  }
   const known = new Map<MetricName, Registered>();
 
   /** Registered at its first use: a role shows what it measures. */
