@@ -128,7 +128,7 @@ export class Decider {
     if (budgets === undefined) return todo;
     let isMore = false;
     for (const kind of ASKED_BY_SLOTS) {
-      const asked = todo.asks.filter((ask) => ask.kind === kind).map(({ allocation }) => allocation.id);
+      const asked = todo.asks.filter((ask) => ask.kind === kind).map(({ allocation }) => allocation);
       // Also when it asks for none: then it no longer waits.
       isMore = budgets.ask(kind, job.key, asked) || isMore;
     }
@@ -161,7 +161,7 @@ export class Decider {
       isReporting: (host) => this.#parts.isReporting(host),
       ...(elasticTarget === null || elasticTarget === undefined ? {} : { elasticTarget }),
       isPaused: () => this.#parts.isPaused(job),
-      ...(budgets === undefined ? {} : { isAffordable: (kind, id) => budgets.has(kind, id) }),
+      ...(budgets === undefined ? {} : { isAffordable: (kind, allocation) => budgets.has(kind, allocation) }),
       takes: (group, host, allocation) => this.#parts.placer.takes(job, group, host, allocation),
       nowMs,
     });

@@ -205,8 +205,7 @@ export function displacedIn(
     for (const live of slot.live) {
       const why = displacedBy(view, group, live, { ...state, misplaced }, draft);
       if (why === null) continue;
-      const isHeldBack =
-        why.isBudgeted === true && view.isAffordable?.('moves', live.allocation.id) === false;
+      const isHeldBack = why.isBudgeted === true && view.isAffordable?.('moves', live.allocation) === false;
       if (isHeldBack) held.push(live.allocation);
       else displaced.set(live.allocation.id, { ...why, live });
     }
