@@ -45,6 +45,8 @@ export interface JobView {
 export interface BudgetAsk {
   readonly kind: BudgetKind;
   readonly allocation: Allocation;
+  /** So many of its group can use one now, whichever have one first. Absent: all. */
+  readonly most?: number;
 }
 
 export interface RolloutPause {

@@ -20,6 +20,11 @@ type Ports = Pick<RolePorts, 'store' | 'keys' | 'clock' | 'log' | 'metrics'>;
 /** What a token is for: it leaves its host. */
 export type Leaving = Pick<Allocation, 'id' | 'host'>;
 
+export interface Asking extends Leaving {
+  /** No more of these can use a token now: of others with the same name the first that find one have it. Absent: it waits for nobody. */
+  readonly turn?: { readonly of: string; readonly most: number };
+}
+
 export interface BudgetParts {
   /** Who waits may find tokens now. */
   readonly wake: (kind: BudgetKind, who: string) => void;
@@ -96,25 +101,25 @@ export class Budgets {
    * Spends tokens for each, as far as there are any; for the others `who` is woken when there are more.
    * @returns whether any was spent
    */
-  ask(kind: BudgetKind, who: string, leaving: readonly Leaving[]): boolean {
-    const short = new Map<string, Need>();
-    let isSpent = false;
-    for (const one of leaving) {
+  ask(kind: BudgetKind, who: string, asking: readonly Asking[]): boolean {
+    const short: { readonly amounts: readonly BudgetAmount[]; readonly one: Asking }[] = [];
+    const given = new Map<string, number>();
+    const isInTurn = ({ turn }: Asking): boolean =>
+      turn === undefined || (given.get(turn.of) ?? 0) < turn.most;
+    for (const one of asking) {
       const buckets = this.#bucketsFor(kind, one);
-      if (this.#isGranted(buckets, one)) continue;
+      if (!isInTurn(one) || this.#isGranted(buckets, one)) continue;
       const amounts = amountsOf([buckets]);
       const useUntilMs = this.#spend(kind, amounts, 1);
       if (useUntilMs === null) {
-        const name = lineOf(amounts);
-        const count = 1 + (short.get(name)?.count ?? 0);
-        short.set(name, { amounts, times: count, count });
-      } else {
-        this.#granted.set(grantOf(buckets, one.id), useUntilMs);
-        isSpent = true;
+        short.push({ amounts, one });
+        continue;
       }
+      this.#granted.set(grantOf(buckets, one.id), useUntilMs);
+      given.set(one.turn?.of ?? '', 1 + (given.get(one.turn?.of ?? '') ?? 0));
     }
-    this.#wait(kind, who, [...short.values()]);
-    return isSpent;
+    this.#wait(kind, who, needsOf(short.filter(({ one }) => isInTurn(one))));
+    return given.size > 0;
   }
 
   /** Spends tokens for all of them, or none: then `who` is woken when there are as many. */
@@ -278,6 +283,19 @@ export class Budgets {
     line.waiting.delete(who);
     this.#parts.wake(line.kind, who);
   }
+}
+
+/** One for each set of buckets. */
+function needsOf(
+  short: readonly { readonly amounts: readonly BudgetAmount[]; readonly one: Asking }[],
+): readonly Need[] {
+  const needs = new Map<string, Need>();
+  for (const { amounts, one } of short) {
+    const name = lineOf(amounts);
+    const count = 1 + (needs.get(name)?.count ?? 0);
+    needs.set(name, { amounts, times: Math.min(count, one.turn?.most ?? count), count });
+  }
+  return [...needs.values()];
 }
 
 function keyOf(kind: BudgetKind, who: string): string {

@@ -152,4 +152,23 @@ describe("S3.40 I76 the cell's budgets", () => {
     expect(await whyOf('low')).toContain('parked');
     expect(await whyOf('low')).not.toContain('budget');
   });
+
+  it('let what is in another rack go before what waits in its turn', async () => {
+    await allow({ moves: { per: { attribute: 'rack', burst: 1, perHour: 1 } } });
+    for (const id of ['h1', 'h2']) await world.host(id, 1_500, { rack: id.replace('h', 'r') });
+    await world.scheduler({ id: 's', kind: 'service' });
+    await world.submit(service('web', { count: 6 }));
+    await world.until(() => running('web') === 6, 'web runs');
+    await world.host('h3', 4_000, { rack: 'r3' });
+    for (const id of ['h1', 'h2']) {
+      const verdict = { state: 'draining', reason: '', by: 'ada', sinceMs: world.clock.nowMs() } as const;
+      const counter = world.ledger(id).counter + 1;
+      await world.put(keys.eligibilityOf(id), eligibilityCodec.encode({ ...verdict, counter }));
+      await world.setEligibility(id, 'draining');
+    }
+    await world.clock.advance(30_000);
+    expect([wantedOn('h1'), wantedOn('h2'), wantedOn('h3')]).toEqual([2, 2, 2]);
+    const why = await whyOf('web');
+    for (const rack of ['r1', 'r2']) expect(why).toContain(`waits for the budget of moves of rack ${rack}, `);
+  });
 });
