@@ -98,7 +98,8 @@ export class Decider {
   }
 
   decide(job: OwnedJob): Decision {
-    if (job.dropped || job.finishing || job.stale) return NOTHING;
+    // While it is written that slots are unplaceable, they must not be filled; afterwards it is decided again.
+    if (job.dropped || job.finishing || job.stale || job.failing) return NOTHING;
     const nowMs = wallMs(this.#term.world);
     const todo = this.#affordable(job, nowMs);
     job.revisit = false;
