@@ -7,8 +7,8 @@ import type { Request } from '../actor/client.ts';
 const HOUR_S = 3_600;
 
 /**
- * Little of everything, so that schedulers meet at empty buckets; a token comes every two to eight seconds. Two kinds in three have buckets
- * of their own for each of the two racks, one of them nothing for the whole cell. No host has a zone: all share a bucket of that.
+ * Little of everything, so that schedulers meet at empty buckets; a token comes every two to eight seconds. One kind in three is bounded in
+ * the whole cell, one in each rack, one in both; here and there by zone in place of the rack, which no host has: all share that bucket.
  */
 export function drawnBudgets(random: SeededRandom): BudgetPolicy {
   const own = random.split('domains');
