@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { MemoryCellStore } from '../../../../src/adapters/memory/memory.ts';
-import type { AttemptReply } from '../../../../src/ports/cell-store.ts';
 import { changeRecords } from '../../../../src/runtime/records/change-record.ts';
 import { bucketCodec } from '../../../../src/wire/budgets/budget-records.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
@@ -13,9 +12,11 @@ beforeEach(() => {
 });
 afterEach(() => store.close());
 
-function put(key: string, fullAtMs: number): Promise<AttemptReply> {
+/** @returns its revision */
+async function put(key: string, fullAtMs: number): Promise<number> {
   const value = bucketCodec.encode({ fullAtMs });
-  return store.attempt({ compares: [], writes: [{ kind: 'put', key, value }], readBack: [] });
+  const reply = await store.attempt({ compares: [], writes: [{ kind: 'put', key, value }], readBack: [] });
+  return reply.outcome === 'applied' ? reply.revision : 0;
 }
 
 async function values(): Promise<readonly (number | null)[]> {
@@ -55,7 +56,7 @@ describe('I76 several records that are changed together', () => {
   });
 
   it('are left where none is to be changed, and where something else does not hold', async () => {
-    const { revision } = await put('/a', 1);
+    const revision = await put('/a', 1);
     const kept = await changeRecords(store, KEYS, bucketCodec, () => [null, null]);
     expect(kept).toEqual({ kind: 'kept', revision });
     const also = [{ key: '/rule', target: 'modRevision' as const, equals: revision }];
