@@ -188,7 +188,11 @@ export class Monitor {
         : new StoreKeeper({ ...this.state, upkeep: deps.upkeep.store, options: deps.upkeep.options });
     this.alarms = this.#makeAlarms();
     const committer = this.#makeCommitter();
-    this.#budgets = new Budgets(this.state, () => undefined, this.state.copy.budgets);
+    this.#budgets = new Budgets(this.state, {
+      wake: () => undefined,
+      hostOf: (host) => this.state.copy.hostOf(host),
+      policy: this.state.copy.budgets,
+    });
     this.reaper = new Reaper({
       ...this.state,
       budgets: this.#budgets,

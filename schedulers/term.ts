@@ -129,7 +129,10 @@ export class SchedulerTerm implements Term {
     const intents = new Intents(this);
     const { clock } = world;
     this.pauses = new CellPauses(world, (pause, isOn) => this.#pauseChanged(pause, isOn));
-    this.#budgets = new Budgets(world, (kind, job) => this.#affordable(kind, job));
+    this.#budgets = new Budgets(world, {
+      wake: (kind, job) => this.#affordable(kind, job),
+      hostOf: (host) => this.cell.state.hostOf(host),
+    });
     this.cell = this.#newCell();
     this.committer = this.#newCommitter(intents);
     this.#secrets = new CellSecrets(world);

@@ -64,8 +64,8 @@ export class Leftovers {
   #canAfford(allocation: Allocation): boolean {
     const { copy, budgets } = this.#deps;
     const isConfirmed = copy.eligibility.get(allocation.host)?.value.confirmed !== undefined;
-    if (isConfirmed || this.#isFenced(allocation) || budgets.has('orphans', allocation.id)) return true;
-    return budgets.ask('orphans', allocation.id, [allocation.id]);
+    if (isConfirmed || this.#isFenced(allocation) || budgets.has('orphans', allocation)) return true;
+    return budgets.ask('orphans', allocation.id, [allocation]);
   }
 
   /** Its job may be submitted again, and must not find its slot free while this one may run. */

@@ -22,6 +22,8 @@ export interface ReaperLimits {
   readonly outcomesPerSlot: number | null;
   /** How long the outcomes of a job whose record is gone stay. */
   readonly outcomeRetentionMs: number;
+  /** How long a bucket of a budget stays that is full again. */
+  readonly fullBucketMs: number;
 }
 
 const HOUR_MS = 3_600_000;
@@ -38,4 +40,5 @@ export const REAPER_LIMITS: ReaperLimits = {
   versionsKept: 20,
   outcomesPerSlot: OUTCOMES_PER_SLOT_MAX,
   outcomeRetentionMs: DAY_MS,
+  fullBucketMs: HOUR_MS,
 };

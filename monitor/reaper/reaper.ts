@@ -9,6 +9,7 @@
  * - `retention.ts`: deletes ended jobs, and versions and outcomes past their retention, of jobs with an owner too; jobs that
  *   their users deleted, on hosts first. `reaper-limits.ts` says how long and how many are kept, `ended-jobs.ts` which ended
  *   jobs are too many
+ * - `full-buckets.ts`: deletes buckets of budgets that have long been full
  *
  * Who else deletes records: the owner of a job, its allocations when they are released, and the outcomes that are too many then
  * (`schedulers/commit/releaser.ts`); monitors, hosts that an operator removed (`hosts/removed-hosts.ts`), tokens (`tokens/`), limits, pauses
@@ -19,6 +20,7 @@ import { PeriodicTask } from '../../src/runtime/wait/periodic-task.ts';
 import type { KeptRecords } from '../../src/wire/api/cell-api.ts';
 import { monitorRank } from '../view/rank.ts';
 import { EndedJobs } from './ended-jobs.ts';
+import { FullBuckets } from './full-buckets.ts';
 import { HostOrders } from './host-orders.ts';
 import { IntentSweeper } from './intent-sweeper.ts';
 import type { LeftoversDeps } from './leftovers.ts';
@@ -55,6 +57,7 @@ export class Reaper {
   readonly #leftovers: Leftovers;
   readonly #returned: Returned;
   readonly #retention: Retention;
+  readonly #fullBuckets: FullBuckets;
   readonly #endedJobs: EndedJobs;
   readonly #endedRuns: EndedJobs;
   readonly #sweeps: PeriodicTask;
@@ -67,6 +70,7 @@ export class Reaper {
     this.#leftovers = new Leftovers(deps, orders);
     this.#returned = new Returned(deps, orders);
     this.#retention = new Retention(deps);
+    this.#fullBuckets = new FullBuckets(deps);
     this.#endedJobs = new EndedJobs(deps.limits.jobsKept);
     this.#endedRuns = new EndedJobs(deps.limits.runsKept);
     this.#sweeps = new PeriodicTask(deps.clock, SWEEP_MS, () => this.sweep());
@@ -100,6 +104,7 @@ export class Reaper {
     for (let slice = 0; slice < SLICES_MAX; slice++)
       if (!(await this.#sweepSlice()) || this.#jobs === null) break;
     await this.#returned.sweep();
+    await this.#try('full buckets', () => this.#fullBuckets.sweep());
   }
 
   /** @returns false: there was nothing to delete */

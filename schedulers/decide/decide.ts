@@ -18,12 +18,12 @@ import type { BudgetKind } from '../../src/core/quota/budgets.ts';
 import { pausedBy } from '../../src/core/quota/pauses.ts';
 import { givenUpOutcome } from '../../src/core/slots/given-up.ts';
 import { outcomeOf } from '../../src/core/slots/outcomes.ts';
-import type { Fill, Evaluation, JobView } from '../../src/core/slots/job-view.ts';
+import type { BudgetAsk, Fill, Evaluation, JobView } from '../../src/core/slots/job-view.ts';
 import { evaluate } from '../../src/core/slots/slots.ts';
 import type { Releaser } from '../commit/releaser.ts';
 import { isAllOrNothing, isCommitting } from '../gangs/gangs.ts';
 import type { Stopper } from '../hosts/stopper.ts';
-import type { Budgets } from '../../src/runtime/records/budgets.ts';
+import type { Asking, Budgets } from '../../src/runtime/records/budgets.ts';
 import type { CellSecrets } from '../state/cell-secrets.ts';
 import type { DecidedPlan } from '../state/decided-plan.ts';
 import { backOffGroup } from '../state/group-backoff.ts';
@@ -98,7 +98,8 @@ export class Decider {
   }
 
   decide(job: OwnedJob): Decision {
-    if (job.dropped || job.finishing || job.stale) return NOTHING;
+    // While it is written that slots are unplaceable, they must not be filled; afterwards it is decided again.
+    if (job.dropped || job.finishing || job.stale || job.failing) return NOTHING;
     const nowMs = wallMs(this.#term.world);
     const todo = this.#affordable(job, nowMs);
     job.revisit = false;
@@ -128,7 +129,7 @@ export class Decider {
     if (budgets === undefined) return todo;
     let isMore = false;
     for (const kind of ASKED_BY_SLOTS) {
-      const asked = todo.asks.filter((ask) => ask.kind === kind).map(({ allocation }) => allocation.id);
+      const asked = todo.asks.filter((ask) => ask.kind === kind).map(askingOf);
       // Also when it asks for none: then it no longer waits.
       isMore = budgets.ask(kind, job.key, asked) || isMore;
     }
@@ -161,7 +162,7 @@ export class Decider {
       isReporting: (host) => this.#parts.isReporting(host),
       ...(elasticTarget === null || elasticTarget === undefined ? {} : { elasticTarget }),
       isPaused: () => this.#parts.isPaused(job),
-      ...(budgets === undefined ? {} : { isAffordable: (kind, id) => budgets.has(kind, id) }),
+      ...(budgets === undefined ? {} : { isAffordable: (kind, allocation) => budgets.has(kind, allocation) }),
       takes: (group, host, allocation) => this.#parts.placer.takes(job, group, host, allocation),
       nowMs,
     });
@@ -305,6 +306,10 @@ export class Decider {
     }
     if (isNew) this.#term.emit('parked', job, `${group.name}: ${summaryOf(state.explanation)}`);
   }
+}
+
+function askingOf({ allocation: { id, host, group }, most }: BudgetAsk): Asking {
+  return most === undefined ? { id, host } : { id, host, turn: { of: group, most } };
 }
 
 function byGroupOf(fills: readonly Fill[]): ReadonlyMap<string, readonly Fill[]> {

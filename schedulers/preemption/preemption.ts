@@ -149,11 +149,13 @@ export class Preemption {
     }
   }
 
-  /** Spends a token for each victim; without them all is as it was, and the job waits. */
+  /** Spends what each victim costs, or nothing; without tokens for all of them all is as it was, and the job waits. */
   #affords(job: OwnedJob, group: Group, plan: PreemptionPlan): boolean {
     const { budgets } = this.#parts;
-    const amount = plan.evictions.filter(({ victim }) => victim.precedence !== SURPLUS_PRECEDENCE).length;
-    if (budgets === undefined || budgets.take('evictions', job.key, amount)) return true;
+    const victims = plan.evictions
+      .map(({ victim }) => victim)
+      .filter(({ precedence }) => precedence !== SURPLUS_PRECEDENCE);
+    if (budgets === undefined || budgets.take('evictions', job.key, victims)) return true;
     for (const host of plan.hosts) this.#busyHosts.delete(host);
     for (const entry of plan.entries) undoAssumed(this.#term, job, entry);
     if (budgets.isWaiting('evictions', job.key)) return false;

@@ -2,6 +2,7 @@ import { Arbiter } from '../../arbiter/arbiter.ts';
 import { arbiterRoutes } from '../../arbiter/routes.ts';
 import type { FencingOptions } from '../../monitor/hosts/fencing.ts';
 import { Monitor } from '../../monitor/monitor.ts';
+import type { ReaperLimits } from '../../monitor/reaper/reaper-limits.ts';
 import type { SchedulerSettings } from '../../schedulers/policies/options.ts';
 import { compileOptions } from '../../schedulers/policies/options.ts';
 import { Scheduler } from '../../schedulers/scheduler.ts';
@@ -48,7 +49,7 @@ export function schedulerActor(environment: Environment, settings: SchedulerSett
 export function monitorActor(
   environment: Environment,
   id: string,
-  { fences, orphanMs }: { readonly fences: PowerFences | null; readonly orphanMs: number | undefined },
+  { fences, reaper }: { readonly fences: PowerFences | null; readonly reaper: Partial<ReaperLimits> },
   onUp: (monitor: Monitor) => void,
 ): Actor {
   return new Actor(environment, {
@@ -59,7 +60,7 @@ export function monitorActor(
       const monitor = new Monitor({
         ...{ cell: CELL, id, version: VERSION, listen: LISTEN, store, http, server },
         ...{ clock, random, log, metrics: silentMetrics, digest },
-        ...(orphanMs === undefined ? {} : { reaper: { orphanMs } }),
+        reaper,
         ...(fences === null ? {} : { fencing: fencingBy(fences, life.life) }),
       });
       onUp(monitor);

@@ -222,13 +222,19 @@ function rivalsRun(random: SeededRandom): Run {
 /** Before the hosts of `moved` are back. */
 const ORPHAN_MS = 6_000;
 
+/** Soon enough for buckets to be deleted while others draw of them. */
+const FULL_BUCKET_MS = 500;
+
 function budgetedRun(random: SeededRandom): Run {
   const runOf = [movedRun, vanishedRun, drainedRun, rivalsRun][random.split('kind').below(4)] ?? movedRun;
   const { scenario = SHORT, faultPlan = [], requests = [] } = runOf(random);
   const quiet = { quietMs: 60_000, quietLeastMs: 40_000 };
   return {
     faultPlan,
-    scenario: { ...scenario, ...quiet, budgets: drawnBudgets(random.split('budgets')), orphanMs: ORPHAN_MS },
+    scenario: {
+      ...{ ...scenario, ...quiet, budgets: drawnBudgets(random.split('budgets')) },
+      ...{ orphanMs: ORPHAN_MS, fullBucketMs: FULL_BUCKET_MS },
+    },
     faults: { store: { delayMaxMs: 300, watchLags: 0.3, watchLagMs: 1_000, replyLost: 0.03 } },
     requests: requests.map(replaced),
   };

@@ -34,6 +34,8 @@ export interface Scenario {
   readonly budgets?: BudgetPolicy;
   /** How long what is to end on a lost host is kept; absent: as by default. */
   readonly orphanMs?: number;
+  /** How long a bucket of a budget is kept that is full again; absent: as by default. */
+  readonly fullBucketMs?: number;
   /** What an operator does to hosts, each at its time; absent: nothing. */
   readonly hostActions?: readonly HostAction[];
   /** When an operator has the cell rebalanced, and something moved beside; absent: never. */

@@ -173,11 +173,14 @@ export class World {
         }),
       );
     const fences = scenario.fences === true ? new PowerFences(this.environment, this) : null;
+    const { orphanMs, fullBucketMs } = scenario;
+    const reaper = {
+      ...(orphanMs === undefined ? {} : { orphanMs }),
+      ...(fullBucketMs === undefined ? {} : { fullBucketMs }),
+    };
     for (const id of numbered('monitor', monitors))
       this.#add(
-        monitorActor(this.environment, id, { fences, orphanMs: scenario.orphanMs }, (monitor) =>
-          this.monitors.set(id, monitor),
-        ),
+        monitorActor(this.environment, id, { fences, reaper }, (monitor) => this.monitors.set(id, monitor)),
       );
     for (const id of numbered('arbiter', arbiters))
       this.#add(arbiterActor(this.environment, id, SESSION_TTL_MS));

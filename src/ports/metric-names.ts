@@ -40,7 +40,7 @@ export const METRICS = {
   moorage_scheduler_starts_refused_total: counter('Starts that a host refused.'),
   moorage_scheduler_commits_waiting: gauge('1: commits wait, since the store is full or away.'),
   moorage_budget_waiting: gauge('What waits in this process for a token of a budget of the cell.', 'kind'),
-  moorage_budget_spent_total: counter('Tokens of budgets that this process spent.', 'kind'),
+  moorage_budget_spent_total: counter('What this process spent tokens of budgets for.', 'kind'),
   moorage_commit_seconds: histogram('From sending a transaction to its answer.', 'outcome'),
   moorage_commit_window: gauge('Transactions that this process may have under way at once.'),
   moorage_commit_unknown_total: counter(
@@ -65,7 +65,7 @@ export const METRICS = {
   moorage_monitor_readers: gauge('Streams that clients read.', 'stream'),
   moorage_monitor_reports_total: counter('Messages from hosts.', 'kind'),
   moorage_monitor_reaped_total: counter(
-    'Records deleted: runs, jobs, versions, outcomes, claims of lost hosts.',
+    'Records deleted: runs, jobs, versions, outcomes, claims of lost hosts, full buckets.',
     'what',
   ),
   moorage_monitor_reverts_total: counter('Updates that failed and were undone.'),

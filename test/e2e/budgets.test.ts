@@ -70,4 +70,7 @@ it('S3.40 I76 a cell moves no more than its budget, says what waits, and goes on
   const emptied = await moorage('host', 'drain', from, '--wait');
   expect(emptied.code, emptied.stderr).toBe(0);
   expect(heldIn(await whys())).toBe(0);
+  expect(await allow('moves: { per: { attribute: rack, burst: 5, perHour: 60 } }\n')).toMatch(
+    /^moves +no bound +no bound +no bound\nmoves, each rack +- +5 +60$/m,
+  );
 }, 200_000);

@@ -232,6 +232,7 @@ describe('the house is in order', () => {
       'monitor/limits/quotas.ts', // what namespaces may use no longer
       'monitor/limits/shared-resources.ts', // what hosts share no longer
       'monitor/limits/volumes.ts', // claims whose data is deleted
+      'monitor/reaper/full-buckets.ts', // an absent bucket is a full one
       'monitor/reaper/retention.ts', // jobs, versions, runs and outcomes past retention
       'monitor/tokens/invitations.ts', // a day after their end
       'monitor/tokens/openid-providers.ts', // whose tokens count no more

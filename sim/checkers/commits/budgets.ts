@@ -1,7 +1,10 @@
 import type { Allocation } from '../../../src/core/cell/allocation.ts';
 import { isAdopted } from '../../../src/core/cell/allocation.ts';
-import type { BudgetKind } from '../../../src/core/quota/budgets.ts';
-import { BUDGETS, ruleText } from '../../../src/core/quota/budgets.ts';
+import type { BudgetBucket } from '../../../src/core/quota/budget-buckets.ts';
+import { bucketNamed, bucketsFor, ruleOf, ruleText } from '../../../src/core/quota/budget-buckets.ts';
+import type { BudgetKind, BudgetPolicy } from '../../../src/core/quota/budgets.ts';
+import { BUDGETS } from '../../../src/core/quota/budgets.ts';
+import { canonicalJson } from '../../../src/core/json/canonical-json.ts';
 import type { Bucket, BucketRule } from '../../../src/core/quota/token-bucket.ts';
 import { AHEAD_MAX_MS, USE_MS } from '../../../src/core/quota/token-bucket.ts';
 import { SURPLUS_PRECEDENCE } from '../../../src/core/cell/claim.ts';
@@ -13,6 +16,7 @@ import type { Stamp } from '../../history/history.ts';
 import type { RevisionFact } from '../../history/store-facts.ts';
 import type { CellAt, Diff, Step } from '../replay/replay.ts';
 import type { Findings } from '../replay/violations.ts';
+import { EarlierHosts } from './earlier-hosts.ts';
 
 const HOUR_MS = 3_600_000;
 /** Until a role has been told of what an operator wrote. */
@@ -29,24 +33,35 @@ interface Drawn {
   readonly atMs: number;
 }
 
+/** Since when an operator bounds the same, and how much was done since. */
+interface Bound {
+  readonly rule: string;
+  readonly sinceMs: number;
+  /** By bucket; null: it is not counted. */
+  readonly done: Map<string, number> | null;
+}
+
 /**
- * I76: a bucket gives no more than its rule, and who does what has a budget uses a token of his own for it, in time. How many tokens a write
- * of the bucket drew is what the bucket lacks since, by true time: nobody's word is taken for it. Of runs with true clocks.
+ * I76: a bucket gives no more than its rule, and who does what has a budget uses a token of the cell's bucket and one of the bucket
+ * of its host's failure domain for it, tokens of his own, in time. How many tokens a write of a bucket drew is what the bucket
+ * lacks since, by true time: nobody's word is taken for it. Besides, what is done is counted, whatever the buckets say: since the rule
+ * was made it is no more than the burst and what came back. Of runs with true clocks.
  */
 export class BudgetChecker {
-  /** By writer and kind, the oldest first. */
+  /** By writer and bucket, the oldest first. */
   readonly #drawn = new Map<string, Drawn[]>();
-  /** Since when there is a rule for a kind; and when there last was an operator's word that a host is lost. */
-  readonly #boundSinceMs = new Map<BudgetKind, number>();
+  /** By kind, and by kind and attribute. */
+  readonly #bounds = new Map<string, Bound>();
+  readonly #hosts = new EarlierHosts();
+  /** When there last was an operator's word that a host is lost. */
   readonly #confirmedAtMs = new Map<string, number>();
   /** By host, the last deadline of a drain that is over. */
   readonly #deadlines = new Map<string, { readonly deadlineMs: number; readonly endedAtMs: number }>();
 
   check(step: Step, cell: CellAt, at: Stamp, fact: RevisionFact, findings: Findings): void {
     const policy = cell.budgets.get('') ?? {};
-    for (const kind of BUDGETS)
-      if (policy[kind] === undefined) this.#boundSinceMs.delete(kind);
-      else if (!this.#boundSinceMs.has(kind)) this.#boundSinceMs.set(kind, at.atMs);
+    this.#followRules(step, policy, at.atMs);
+    this.#hosts.apply(step, cell, at.atMs);
     for (const { name, after, before } of step.changed.eligibility)
       if (after?.confirmed !== undefined || before?.confirmed !== undefined)
         this.#confirmedAtMs.set(name, at.atMs);
@@ -56,34 +71,88 @@ export class BudgetChecker {
     const writer = fact.actor ?? '';
     const askedAtMs = fact.askedAtMs ?? at.atMs;
     for (const diff of step.changed.buckets) {
-      const kind = BUDGETS.find((one) => one === diff.name);
-      const rule = kind === undefined ? undefined : policy[kind];
-      if (kind === undefined || rule === undefined || diff.after === undefined) continue;
-      const tokens = this.#checkBucket(step, diff, diff.after, rule, askedAtMs, findings);
-      if (tokens > 0) this.#of(writer, kind).push({ tokens, atMs: at.atMs });
+      const bucket = bucketNamed(diff.name);
+      const rule = bucket === null ? null : ruleOf(policy, bucket);
+      if (rule === null) continue;
+      const tokens = this.#checkBucket(step, diff, rule, askedAtMs, findings);
+      if (tokens > 0) this.#of(writer, diff.name).push({ tokens, atMs: at.atMs });
     }
     for (const { before, after } of step.changed.allocations) {
       const kind = this.#budgetOfChange(step, { before, after }, cell, askedAtMs);
-      const rule = kind === null ? undefined : policy[kind];
-      if (kind === null || rule === undefined) continue;
-      if (at.atMs - (this.#boundSinceMs.get(kind) ?? at.atMs) < UNTOLD_MS) continue;
-      if (this.#use(writer, kind, askedAtMs)) continue;
-      const text = `${writer} had no token of ${kind} (${ruleText(rule)}) when it wrote ${after?.cause ?? GIVEN_UP}`;
-      findings.add('I76', step.revision, (after ?? before)?.id ?? '', text);
+      const allocation = after ?? before;
+      if (kind === null || allocation === undefined) continue;
+      const times = { atMs: at.atMs, askedAtMs };
+      for (const fault of this.#faultsOf(cell, kind, allocation, writer, times))
+        findings.add(
+          'I76',
+          step.revision,
+          allocation.id,
+          `${fault} when it wrote ${after?.cause ?? GIVEN_UP}`,
+        );
     }
+  }
+
+  /** Of the cell and of the host's domain: what it had no token for, and what is more than may be. */
+  #faultsOf(
+    cell: CellAt,
+    kind: BudgetKind,
+    { host }: Allocation,
+    writer: string,
+    { atMs, askedAtMs }: { readonly atMs: number; readonly askedAtMs: number },
+  ): readonly string[] {
+    const policy = cell.budgets.get('') ?? {};
+    const known = this.#hosts
+      .since(cell, host, askedAtMs - UNTOLD_MS)
+      .map((one) => bucketsFor(policy, kind, () => one));
+    return (known[0] ?? []).flatMap((bucket, nth) => {
+      const rule = ruleOf(policy, bucket);
+      const bound = this.#boundOf(policy, bucket, atMs);
+      if (rule === null || atMs - bound.sinceMs < UNTOLD_MS) return [];
+      const done = 1 + (bound.done?.get(bucket.name) ?? 0);
+      bound.done?.set(bucket.name, done);
+      // Of hosts whose label changed it is not known which domain their own role took them for.
+      const names = [...new Set(known.flatMap((each) => each[nth]?.name ?? []))];
+      const faults: string[] = [];
+      if (!this.#use(writer, names, askedAtMs))
+        faults.push(`${writer} had no token of ${names.join(' or ')} (${ruleText(rule)})`);
+      if (names.length === 1 && done > rule.burst + ((atMs - bound.sinceMs) * rule.perHour) / HOUR_MS)
+        faults.push(`${writer} did number ${String(done)} of ${bucket.name}, more than ${ruleText(rule)}`);
+      return faults;
+    });
+  }
+
+  #followRules({ changed }: Step, policy: BudgetPolicy, atMs: number): void {
+    if (changed.budgets.length === 0) return;
+    for (const kind of BUDGETS)
+      for (const bucket of bucketsFor(policy, kind, () => undefined)) this.#boundOf(policy, bucket, atMs);
+  }
+
+  #boundOf(policy: BudgetPolicy, bucket: BudgetBucket, atMs: number): Bound {
+    const key = bucket.domain === null ? bucket.kind : `${bucket.kind}/${bucket.domain.attribute}`;
+    const rule = canonicalJson(ruleOf(policy, bucket));
+    const known = this.#bounds.get(key);
+    if (known?.rule === rule) return known;
+    // What was drawn under the rule before may be used still.
+    const bound = { rule, sinceMs: atMs, done: known === undefined ? new Map<string, number>() : null };
+    this.#bounds.set(key, bound);
+    return bound;
   }
 
   /** @returns how many tokens it drew */
   #checkBucket(
     step: Step,
-    { name, before }: Diff<Bucket>,
-    after: Bucket,
+    { name, before, after }: Diff<Bucket>,
     rule: BucketRule,
     askedAtMs: number,
     findings: Findings,
   ): number {
-    const tokenMs = HOUR_MS / rule.perHour;
     const nowMs = Math.floor(WALL_START_MS + askedAtMs);
+    if (after === undefined) {
+      if ((before?.fullAtMs ?? 0) > nowMs)
+        findings.add('I76', step.revision, name, 'was deleted, and so filled, before it was full');
+      return 0;
+    }
+    const tokenMs = HOUR_MS / rule.perHour;
     const lackedMs = Math.max(0, (before?.fullAtMs ?? 0) - nowMs);
     const depthMs = Math.ceil(rule.burst * tokenMs);
     if (after.fullAtMs - nowMs > depthMs)
@@ -104,17 +173,17 @@ export class BudgetChecker {
     );
   }
 
-  /** Takes the oldest token that can still be used. */
-  #use(writer: string, kind: BudgetKind, askedAtMs: number): boolean {
-    const drawn = this.#of(writer, kind);
+  /** Takes the oldest token of one of the buckets that can still be used. */
+  #use(writer: string, buckets: readonly string[], askedAtMs: number): boolean {
+    const drawn = buckets.flatMap((bucket) => this.#of(writer, bucket));
     const usable = drawn.find(({ tokens, atMs }) => tokens > 0 && askedAtMs - atMs <= USE_MS);
     if (usable === undefined) return false;
     usable.tokens -= 1;
     return true;
   }
 
-  #of(writer: string, kind: BudgetKind): Drawn[] {
-    const key = `${writer} ${kind}`;
+  #of(writer: string, bucket: string): Drawn[] {
+    const key = `${writer} ${bucket}`;
     let drawn = this.#drawn.get(key);
     if (drawn === undefined) this.#drawn.set(key, (drawn = []));
     return drawn;

@@ -9,7 +9,7 @@
  * - `fenced.ts`: what wants a fence is not replaced before one has confirmed (I72)
  * - `moves.ts`: what is moved was asked for (S0.38)
  * - `remedies.ts`: remedies keep to the share of each pool and to the budget of the cell (I75)
- * - `budgets.ts`: what the cell does of its own accord has a token for it (I76)
+ * - `budgets.ts`: what the cell does of its own accord has its tokens (I76); `earlier-hosts.ts`: what hosts were before, as who acts may know them still
  * - `duplicates.ts`: of a pair of duplicates one is left (S0.14)
  * - `host-listings.ts`: what hosts list was committed to them (I13)
  */

@@ -113,10 +113,11 @@ export class LostHostMoveChecker {
   }
 }
 
-/** Until the budget of replacements has had a token for everything that runs. */
+/** Until the budgets of replacements have had tokens for everything that runs. */
 function budgetMs({ allocations, budgets }: CellAt): number {
   const rule = budgets.get('')?.replacements;
-  return rule === undefined ? 0 : (allocations.size * 2 * 3_600_000) / rule.perHour;
+  const perHour = Math.min(rule?.perHour ?? Infinity, rule?.per?.perHour ?? Infinity);
+  return (allocations.size * 2 * 3_600_000) / perHour;
 }
 
 /** Long after the host was declared lost, nothing that was there before and asks to be moved is to run there. */

@@ -226,8 +226,8 @@ export const IN_MONITORS: readonly Mutant[] = [
     theme: 'blamed',
     slip: 'monitors write what they took of the budget of remedies over what others took meanwhile',
     file: 'src/runtime/records/change-record.ts',
-    find: "compares: [{ key, target: 'modRevision', equals: entry?.modRevision ?? 0 }, ...also],",
-    replace: 'compares: also,',
+    find: '      compares: [...changed.map((key) => unchanged(key, revisionOf(key))), ...also],',
+    replace: '      compares: also,',
     breaks: ['I75'],
   },
   {

@@ -72,8 +72,8 @@ export function cellKeys(cell: string) {
     /** What the cell may do of its own accord. */
     budgets: `${limits}budgets`,
     buckets,
-    /** @param kind `moves` */
-    bucket: (kind: string) => buckets + kind,
+    /** @param name `moves`; of a failure domain `moves/rack/r1`, with nothing after the last slash for hosts without that attribute */
+    bucket: (name: string) => buckets + name,
     closedHosts,
     /** @param pool empty: of the hosts that name none */
     closedHostsOf: (pool: string) => `${closedHosts}pool/${pool}`,

@@ -12,25 +12,27 @@ import type { BucketRule } from './token-bucket.ts';
 export const BUDGETS = ['replacements', 'moves', 'evictions', 'orphans'] as const;
 export type BudgetKind = (typeof BUDGETS)[number];
 
+/** A bucket for each value of a host's attribute. */
+export interface DomainRule extends BucketRule {
+  /** `rack` */
+  readonly attribute: string;
+}
+
+/** What an operator allows of one kind: in the whole cell (`burst` and `perHour`, both or neither), in each failure domain, or both. */
+export interface BudgetRule extends Partial<BucketRule> {
+  readonly per?: DomainRule;
+}
+
 /** What an operator allows, by kind. Absent: as much as there is. */
-export type BudgetPolicy = Readonly<Partial<Record<BudgetKind, BucketRule>>>;
+export type BudgetPolicy = Readonly<Partial<Record<BudgetKind, BudgetRule>>>;
 
 export const NO_BUDGETS: BudgetPolicy = Object.freeze({});
 
 export const BURST_MAX = 100_000;
 export const PER_HOUR_MAX = 1_000_000;
 
-/** `20 at once and 60 an hour` */
-export function ruleText({ burst, perHour }: BucketRule): string {
-  return `${String(burst)} at once and ${String(perHour)} an hour`;
-}
-
-/** Why something waits, for people. */
-export function waitsText(kind: BudgetKind, rule: BucketRule): string {
-  return `waits for the cell's budget of ${kind}, ${ruleText(rule)}`;
-}
-
-/** @param amount of which one part alone is of no use */
-export function tooManyText(kind: BudgetKind, rule: BucketRule, amount: number): string {
-  return `needs ${String(amount)} ${kind} at once, more than the cell's budget of ${ruleText(rule)}`;
+/** What the whole cell may do; null: only what each domain may is bounded, or nothing. */
+export function cellRuleOf(rule: BudgetRule | undefined): BucketRule | null {
+  const { burst, perHour } = rule ?? {};
+  return burst === undefined || perHour === undefined ? null : { burst, perHour };
 }

@@ -5,7 +5,8 @@
  * - `shared-resource.ts`: what hosts share, and its pools
  * - `pool-book.ts`: the newest known state of the pools
  * - `rate-queue.ts`: hands an amount per second out, part by part
- * - `token-bucket.ts`: tokens that several draw in slices; `budgets.ts`: what the cell needs them for
+ * - `token-bucket.ts`: tokens that several draw in slices; `joint-tokens.ts`: of several buckets, all or none
+ * - `budgets.ts`: what the cell needs tokens for; `budget-buckets.ts`: of which buckets, the cell's and those of failure domains
  * - `volume-claims.ts`: claims on volumes, which are pools that lie on one host
  * - `grant.ts`: what an arbiter has granted of a quota, as it is stored
  * - `pauses.ts`: what operators pause, where and until when

@@ -205,8 +205,7 @@ export function displacedIn(
     for (const live of slot.live) {
       const why = displacedBy(view, group, live, { ...state, misplaced }, draft);
       if (why === null) continue;
-      const isHeldBack =
-        why.isBudgeted === true && view.isAffordable?.('moves', live.allocation.id) === false;
+      const isHeldBack = why.isBudgeted === true && view.isAffordable?.('moves', live.allocation) === false;
       if (isHeldBack) held.push(live.allocation);
       else displaced.set(live.allocation.id, { ...why, live });
     }
@@ -215,7 +214,10 @@ export function displacedIn(
   return displaced;
 }
 
-/** No more than can go in their turn: a token is of use for a while only. */
+/**
+ * For no more than can go in their turn: a token is of use for a while only. All ask, since the first in turn may be in a rack that has
+ * no tokens, and another one not.
+ */
 function askForMoves(
   group: Group,
   held: readonly Allocation[],
@@ -225,7 +227,7 @@ function askForMoves(
 ): void {
   const moving = [...displaced.values()].filter(({ isBudgeted }) => isBudgeted === true).length;
   const room = runsForEver ? Math.max(0, updatePolicyOf(group).parallelism - moving) : held.length;
-  for (const allocation of held.slice(0, room)) draft.asks.push({ kind: 'moves', allocation });
+  if (room > 0) for (const allocation of held) draft.asks.push({ kind: 'moves', allocation, most: room });
 }
 
 /** A slot for which a roll-out waits; `live`: for what is there, null: for another allocation. */

@@ -36,8 +36,8 @@ export interface JobView {
   readonly isPaused?: () => boolean;
   /** Would the host take one more of the group, if that allocation left its own? Absent: all would. */
   readonly takes?: (group: Group, host: string, allocation: string) => boolean;
-  /** Has the cell's budget a token for that? Absent: nothing is bounded. */
-  readonly isAffordable?: (kind: BudgetKind, allocation: string) => boolean;
+  /** Have the cell's budgets a token for that? Absent: nothing is bounded. */
+  readonly isAffordable?: (kind: BudgetKind, allocation: Allocation) => boolean;
   readonly nowMs: number;
 }
 
@@ -45,6 +45,8 @@ export interface JobView {
 export interface BudgetAsk {
   readonly kind: BudgetKind;
   readonly allocation: Allocation;
+  /** So many of its group can use one now, whichever have one first. Absent: all. */
+  readonly most?: number;
 }
 
 export interface RolloutPause {
@@ -191,7 +193,7 @@ export function canAfford(
   allocation: Allocation,
   draft: EvaluationDraft,
 ): boolean {
-  if (isAffordable?.(kind, allocation.id) !== false) return true;
+  if (isAffordable?.(kind, allocation) !== false) return true;
   draft.asks.push({ kind, allocation });
   return false;
 }

@@ -260,6 +260,7 @@ monitor/limits/volumes.ts store.attempt monitor:pools
 monitor/limits/volumes.ts store.read monitor:pools
 monitor/monitor.ts server.close monitor:all
 monitor/monitor.ts server.listen monitor:all
+monitor/reaper/full-buckets.ts store.attempt monitor:buckets
 monitor/reaper/leftovers.ts store.attempt monitor:allocs
 monitor/reaper/retention.ts store.attempt*2 monitor:jobs,jobs+runs,outcomes,versions
 monitor/runs/runs.ts store.attempt monitor:jobs+runs

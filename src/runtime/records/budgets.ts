@@ -1,58 +1,77 @@
+import type { Allocation } from '../../core/cell/allocation.ts';
+import type { Host } from '../../core/host/host.ts';
+import type { BudgetAmount, BudgetBucket } from '../../core/quota/budget-buckets.ts';
+import { amountsOf, bucketsFor, tooManyText, waitsText } from '../../core/quota/budget-buckets.ts';
 import type { BudgetKind, BudgetPolicy } from '../../core/quota/budgets.ts';
-import { BUDGETS, tooManyText, waitsText } from '../../core/quota/budgets.ts';
-import type { BucketRule, Slice } from '../../core/quota/token-bucket.ts';
-import { draw, leftIn, SLICE_MS, sliceOf, spend } from '../../core/quota/token-bucket.ts';
-import { errorText } from '../../core/errors/errors.ts';
-import { bucketCodec, budgetPolicyCodec } from '../../wire/budgets/budget-records.ts';
+import { budgetPolicyCodec } from '../../wire/budgets/budget-records.ts';
 import type { RolePorts } from '../runtime.ts';
 import { sleep } from '../wait/wait.ts';
-import { changeRecord } from './change-record.ts';
-import type { TableRow } from './records.ts';
+import type { PolicySource } from './budget-tokens.ts';
+import { BudgetTokens } from './budget-tokens.ts';
 import { Table } from './records.ts';
 
-/** Between two draws of the same budget: after a fault, and where others are faster. */
-const AGAIN_MS = 500;
-/** An empty bucket is looked at again so soon: an operator may have allowed more. */
-const LOOK_MAX_MS = 10_000;
 /** Who was woken takes what is there within this time, or others are. */
 const WOKEN_MS = 1_000;
+/** Of the buckets for which something waits, so many are told. */
+const TEXTS_MAX = 3;
 
 type Ports = Pick<RolePorts, 'store' | 'keys' | 'clock' | 'log' | 'metrics'>;
 
-/** The record of what an operator allows, if there is one. */
-interface PolicySource {
-  get(name: ''): Pick<TableRow<BudgetPolicy>, 'value' | 'modRevision'> | undefined;
-  readonly ready?: Promise<unknown>;
-  close?(): void;
+/** What a token is for: it leaves its host. */
+export type Leaving = Pick<Allocation, 'id' | 'host'>;
+
+export interface Asking extends Leaving {
+  /** No more of these can use a token now: of others with the same name the first that find one have it. Absent: it waits for nobody. */
+  readonly turn?: { readonly of: string; readonly most: number };
 }
 
-/** Those of one kind that wait, by who waits: how many tokens each needs at once, and how many in all. */
-type Waiting = Map<string, { readonly least: number; readonly all: number }>;
+export interface BudgetParts {
+  /** Who waits may find tokens now. */
+  readonly wake: (kind: BudgetKind, who: string) => void;
+  /** With the labels that operators gave it; undefined: it is not registered. */
+  readonly hostOf: (host: string) => Host | undefined;
+  /** What is allowed, as the process knows it already: it asks again by itself. Absent: it is followed here. */
+  readonly policy?: PolicySource;
+}
+
+/** What one of those that wait needs at once, how often, and for how many allocations in all. */
+interface Need {
+  readonly amounts: readonly BudgetAmount[];
+  readonly times: number;
+  readonly count: number;
+}
+
+/** Those that wait for tokens of the same buckets, by who waits. */
+interface Line {
+  readonly name: string;
+  readonly kind: BudgetKind;
+  readonly buckets: readonly BudgetBucket[];
+  readonly waiting: Map<string, Need>;
+  isFilling: boolean;
+}
 
 /**
- * The cell's budgets, as one process has them: what an operator allows, the slices that it has drawn, and who waits here. A kind
- * that nobody bounded costs nothing. See `src/core/quota/token-bucket.ts`.
+ * The cell's budgets, as one process has them: what an operator allows, what the tokens that it has drawn are for, and who
+ * waits here. A kind that nobody bounded costs nothing. See `src/core/quota/token-bucket.ts`.
  */
 export class Budgets {
   readonly ready: Promise<unknown>;
   readonly #ports: Ports;
-  readonly #wake: (kind: BudgetKind, who: string) => void;
+  readonly #parts: BudgetParts;
   readonly #policy: PolicySource;
+  readonly #tokens: BudgetTokens;
   readonly #end = new AbortController();
-  readonly #slices = new Map<BudgetKind, readonly Slice[]>();
-  readonly #waiting = new Map<BudgetKind, Waiting>();
-  readonly #filling = new Set<BudgetKind>();
-  /** By kind and what it is for: until when a token that was spent for it is to be used (monotonic). */
+  readonly #lines = new Map<string, Line>();
+  /** By kind and who waits in them. */
+  readonly #linesOf = new Map<string, readonly Line[]>();
+  /** By buckets and what it is for: until when the tokens that were spent for it are to be used (monotonic). */
   readonly #granted = new Map<string, number>();
 
-  /**
-   * @param wake who waits may find tokens now
-   * @param policy what is allowed, as the process knows it already: it asks again by itself. Absent: it is followed here
-   */
-  constructor(ports: Ports, wake: (kind: BudgetKind, who: string) => void, policy?: PolicySource) {
+  constructor(ports: Ports, parts: BudgetParts) {
     this.#ports = ports;
-    this.#wake = wake;
-    this.#policy = policy ?? this.#followed(ports);
+    this.#parts = parts;
+    this.#policy = parts.policy ?? this.#followed(ports);
+    this.#tokens = new BudgetTokens(ports, this.#policy);
     this.ready = this.#policy.ready ?? Promise.resolve();
     // A role that ends before it was ready does not await it.
     this.ready.catch(() => undefined);
@@ -61,7 +80,10 @@ export class Budgets {
   #followed(ports: Ports): Table<BudgetPolicy> {
     return new Table(ports.store, ports.keys.budgets, budgetPolicyCodec, {
       onBadRecord: (error, key) => ports.log.error({ key, error }, 'unreadable record'),
-      onChange: () => this.#allowedChanged(),
+      // Whoever waits asks again under the new rules.
+      onChange: () => {
+        for (const line of this.#lines.values()) this.#wakeAll(line);
+      },
     });
   }
 
@@ -70,175 +92,226 @@ export class Budgets {
     this.#policy.close?.();
   }
 
-  /** May it be done now? Nothing bounds it, or a token was spent for it. */
-  has(kind: BudgetKind, what: string): boolean {
-    if (this.#ruleOf(kind) === null) return true;
-    const untilMs = this.#granted.get(keyOf(kind, what));
-    return untilMs !== undefined && this.#nowMs() < untilMs;
+  /** May it be done now? Nothing bounds it, or tokens were spent for it. */
+  has(kind: BudgetKind, leaving: Leaving): boolean {
+    return this.#isGranted(this.#bucketsFor(kind, leaving), leaving);
   }
 
   /**
-   * Spends a token for each, as far as there are any; for the others `who` is woken when there are more.
-   * @returns whether one was spent
+   * Spends tokens for each, as far as there are any; for the others `who` is woken when there are more.
+   * @returns whether any was spent
    */
-  ask(kind: BudgetKind, who: string, whats: readonly string[]): boolean {
-    const open = whats.filter((what) => !this.has(kind, what));
-    const spent = open.filter((what) => this.#spend(kind, 1, what));
-    const waits = open.length - spent.length;
-    this.#wait(kind, who, waits === 0 ? null : { least: 1, all: waits });
-    return spent.length > 0;
+  ask(kind: BudgetKind, who: string, asking: readonly Asking[]): boolean {
+    const short: { readonly amounts: readonly BudgetAmount[]; readonly one: Asking }[] = [];
+    const given = new Map<string, number>();
+    const isInTurn = ({ turn }: Asking): boolean =>
+      turn === undefined || (given.get(turn.of) ?? 0) < turn.most;
+    for (const one of asking) {
+      const buckets = this.#bucketsFor(kind, one);
+      if (!isInTurn(one) || this.#isGranted(buckets, one)) continue;
+      const amounts = amountsOf([buckets]);
+      const useUntilMs = this.#spend(kind, amounts, 1);
+      if (useUntilMs === null) {
+        short.push({ amounts, one });
+        continue;
+      }
+      this.#granted.set(grantOf(buckets, one.id), useUntilMs);
+      given.set(one.turn?.of ?? '', 1 + (given.get(one.turn?.of ?? '') ?? 0));
+    }
+    this.#wait(kind, who, needsOf(short.filter(({ one }) => isInTurn(one))));
+    return given.size > 0;
   }
 
-  /** Spends so many for one thing, or none: then `who` is woken when there are as many. */
-  take(kind: BudgetKind, who: string, amount: number): boolean {
-    if (amount === 0 || this.#ruleOf(kind) === null) return true;
-    const isSpent = this.#spend(kind, amount, null);
-    this.#wait(kind, who, isSpent ? null : { least: amount, all: amount });
+  /** Spends tokens for all of them, or none: then `who` is woken when there are as many. */
+  take(kind: BudgetKind, who: string, leaving: readonly Leaving[]): boolean {
+    const amounts = amountsOf(leaving.map((one) => this.#bucketsFor(kind, one)));
+    if (amounts.length === 0) return true;
+    const isSpent = this.#spend(kind, amounts, leaving.length) !== null;
+    this.#wait(kind, who, isSpent ? [] : [{ amounts, times: 1, count: leaving.length }]);
     return isSpent;
   }
 
   /** Is `who` woken when there are tokens? Not where it needs more at once than there can be. */
   isWaiting(kind: BudgetKind, who: string): boolean {
-    const needs = this.#waiting.get(kind)?.get(who);
-    return needs !== undefined && needs.least <= this.#burstOf(kind);
+    const needs = this.#needsOf(kind, who);
+    return needs.length > 0 && needs.every((need) => this.#excessOf(need) === null);
   }
 
   /** Why it waits, for people; null: it does not. */
   whyWaits(kind: BudgetKind, who: string): string | null {
-    const rule = this.#ruleOf(kind);
-    const waits = this.#waiting.get(kind)?.get(who);
-    if (rule === null || waits === undefined) return null;
-    return waits.least > rule.burst ? tooManyText(kind, rule, waits.least) : waitsText(kind, rule);
+    const texts = new Set(this.#needsOf(kind, who).flatMap((need) => this.#textsOf(need)));
+    if (texts.size === 0) return null;
+    const more = texts.size > TEXTS_MAX ? [`and for ${String(texts.size - TEXTS_MAX)} others`] : [];
+    return [...[...texts].slice(0, TEXTS_MAX), ...more].join('; ');
   }
 
-  #ruleOf(kind: BudgetKind): BucketRule | null {
-    return this.#policy.get('')?.value[kind] ?? null;
+  #textsOf(need: Need): readonly string[] {
+    const excess = this.#excessOf(need);
+    const textOf = (bucket: BudgetBucket): readonly string[] => {
+      const rule = this.#tokens.ruleOf(bucket);
+      if (rule === null) return [];
+      return [excess === null ? waitsText(bucket, rule) : tooManyText(excess, rule)];
+    };
+    return (excess === null ? this.#tokens.lacking(need.amounts) : [excess.bucket]).flatMap(textOf);
   }
 
-  #burstOf(kind: BudgetKind): number {
-    return this.#ruleOf(kind)?.burst ?? Number.POSITIVE_INFINITY;
+  /** Of which it needs more at once than there can be; null: of none. */
+  #excessOf({ amounts }: Need): BudgetAmount | null {
+    const burstOf = (bucket: BudgetBucket): number => this.#tokens.ruleOf(bucket)?.burst ?? Infinity;
+    return amounts.find(({ bucket, tokens }) => tokens > burstOf(bucket)) ?? null;
   }
 
-  #nowMs(): number {
-    return this.#ports.clock.monotonicMs();
+  #needsOf(kind: BudgetKind, who: string): readonly Need[] {
+    const lines = this.#linesOf.get(keyOf(kind, who)) ?? [];
+    return lines.flatMap(({ waiting }) => waiting.get(who) ?? []);
   }
 
-  #spend(kind: BudgetKind, amount: number, what: string | null): boolean {
-    const nowMs = this.#nowMs();
-    const spent = spend(this.#slices.get(kind) ?? [], amount, nowMs);
-    if (spent === null) return false;
-    this.#slices.set(kind, spent.slices);
-    if (what !== null) {
-      for (const [key, untilMs] of this.#granted) {
-        if (nowMs < untilMs) break;
-        this.#granted.delete(key);
-      }
-      this.#granted.set(keyOf(kind, what), spent.useUntilMs);
+  #bucketsFor(kind: BudgetKind, { host }: Leaving): readonly BudgetBucket[] {
+    return bucketsFor(this.#tokens.policy, kind, () => this.#parts.hostOf(host));
+  }
+
+  #isGranted(buckets: readonly BudgetBucket[], { id }: Leaving): boolean {
+    if (buckets.length === 0) return true;
+    const untilMs = this.#granted.get(grantOf(buckets, id));
+    return untilMs !== undefined && this.#ports.clock.monotonicMs() < untilMs;
+  }
+
+  /** @returns until when it is to be done; null: there are no tokens */
+  #spend(kind: BudgetKind, amounts: readonly BudgetAmount[], count: number): number | null {
+    const useUntilMs = this.#tokens.spend(amounts);
+    if (useUntilMs === null) return null;
+    const nowMs = this.#ports.clock.monotonicMs();
+    for (const [key, untilMs] of this.#granted) {
+      if (nowMs < untilMs) break;
+      this.#granted.delete(key);
     }
-    this.#ports.metrics.count('moorage_budget_spent_total', { kind }, amount);
-    return true;
+    this.#ports.metrics.count('moorage_budget_spent_total', { kind }, count);
+    return useUntilMs;
   }
 
-  #wait(kind: BudgetKind, who: string, needs: { readonly least: number; readonly all: number } | null): void {
-    const waiting = this.#waiting.get(kind);
-    if (needs === null) waiting?.delete(who);
-    else if (waiting === undefined) this.#waiting.set(kind, new Map([[who, needs]]));
-    else waiting.set(who, needs);
-    if (needs !== null || waiting !== undefined) this.#measure(kind);
-    if (needs !== null && !this.#filling.has(kind)) void this.#fill(kind);
+  #wait(kind: BudgetKind, who: string, needs: readonly Need[]): void {
+    const before = this.#linesOf.get(keyOf(kind, who)) ?? [];
+    const now = needs.map((need) => {
+      const line = this.#lineFor(kind, need);
+      line.waiting.set(who, need);
+      return line;
+    });
+    for (const line of before) if (!now.includes(line)) this.#leave(line, who);
+    if (now.length > 0) this.#linesOf.set(keyOf(kind, who), now);
+    else this.#linesOf.delete(keyOf(kind, who));
+    if (before.length > 0 || now.length > 0) this.#measure(kind);
+    for (const line of now) if (!line.isFilling) void this.#fill(line);
+  }
+
+  #lineFor(kind: BudgetKind, { amounts }: Need): Line {
+    const name = lineOf(amounts);
+    const known = this.#lines.get(name);
+    if (known !== undefined) return known;
+    const buckets = amounts.map(({ bucket }) => bucket);
+    const line: Line = { name, kind, buckets, waiting: new Map(), isFilling: false };
+    this.#lines.set(name, line);
+    return line;
+  }
+
+  #leave(line: Line, who: string): void {
+    line.waiting.delete(who);
+    if (!line.isFilling) this.#endIfEmpty(line);
+  }
+
+  #endIfEmpty({ name, waiting, buckets }: Line): void {
+    if (waiting.size > 0) return;
+    this.#lines.delete(name);
+    for (const bucket of buckets) this.#tokens.forget(bucket);
   }
 
   #measure(kind: BudgetKind): void {
     let all = 0;
-    for (const needs of this.#waiting.get(kind)?.values() ?? []) all += needs.all;
+    for (const line of this.#lines.values())
+      if (line.kind === kind) for (const { count } of line.waiting.values()) all += count;
     this.#ports.metrics.gauge('moorage_budget_waiting', all, { kind });
   }
 
   /** Draws slices for as long as somebody waits, and wakes as many as there are tokens for. */
-  async #fill(kind: BudgetKind): Promise<void> {
-    this.#filling.add(kind);
+  async #fill(line: Line): Promise<void> {
+    line.isFilling = true;
     const { signal } = this.#end;
-    const { clock, log } = this.#ports;
     try {
-      while (!signal.aborted && Number.isFinite(this.#leastOf(kind))) {
-        const there = leftIn(this.#slices.get(kind) ?? [], this.#nowMs());
-        const least = this.#leastOf(kind);
-        let waitMs = WOKEN_MS;
-        if (there >= least) this.#wakeFirst(kind, there);
-        else
-          waitMs = await this.#draw(kind, least - there).catch((error: unknown) => {
-            log.debug({ budget: kind, why: errorText(error) }, 'a budget could not be drawn from');
-            return AGAIN_MS;
-          });
-        if (waitMs > 0) await sleep(clock, waitMs, signal);
+      while (!signal.aborted) {
+        // Under other rules it needs tokens of other buckets.
+        if (line.buckets.some((bucket) => this.#tokens.ruleOf(bucket) === null)) this.#wakeAll(line);
+        const amounts = this.#leastOf(line);
+        if (amounts === null) break;
+        const againMs = await this.#tokens.draw(line.kind, amounts);
+        if (againMs === 0) this.#wakeFirst(line);
+        await sleep(this.#ports.clock, againMs === 0 ? WOKEN_MS : againMs, signal);
       }
     } finally {
-      this.#filling.delete(kind);
+      line.isFilling = false;
+      this.#endIfEmpty(line);
     }
   }
 
-  /** The fewest tokens that would help somebody; infinite: nobody can be helped. */
-  #leastOf(kind: BudgetKind): number {
-    const burst = this.#burstOf(kind);
-    const needs = [...(this.#waiting.get(kind)?.values() ?? [])].map(({ least }) => least);
-    return Math.min(...needs.filter((least) => least <= burst));
+  /** The fewest tokens that would help somebody; null: nobody can be helped. */
+  #leastOf({ waiting }: Line): readonly BudgetAmount[] | null {
+    const possible = [...waiting.values()].filter((need) => this.#excessOf(need) === null);
+    const [first, ...rest] = possible.map(({ amounts }) => amounts);
+    return first === undefined ? null : rest.reduce((a, b) => (sumOf(b) < sumOf(a) ? b : a), first);
   }
 
   /** Who needs more at once than there are waits on; who was woken and still waits comes after all others. */
-  #wakeFirst(kind: BudgetKind, there: number): void {
-    let left = there;
-    for (const [who, { least, all }] of [...(this.#waiting.get(kind) ?? [])]) {
-      if (left <= 0) break;
-      if (least > left) continue;
-      left -= all;
-      this.#waiting.get(kind)?.delete(who);
-      this.#wake(kind, who);
+  #wakeFirst(line: Line): void {
+    const left = new Map(line.buckets.map((bucket) => [bucket.name, this.#tokens.leftOf(bucket)]));
+    const leftOf = ({ bucket }: BudgetAmount): number => left.get(bucket.name) ?? 0;
+    for (const [who, { amounts, times }] of [...line.waiting]) {
+      if (amounts.some((amount) => amount.tokens > leftOf(amount))) continue;
+      for (const amount of amounts) left.set(amount.bucket.name, leftOf(amount) - amount.tokens * times);
+      this.#wakeOne(line, who);
     }
-    this.#measure(kind);
+    this.#measure(line.kind);
   }
 
-  /** @returns in how many milliseconds to look again; 0: there are tokens */
-  async #draw(kind: BudgetKind, least: number): Promise<number> {
-    const { store, keys, clock } = this.#ports;
-    const rule = this.#ruleOf(kind);
-    const policy = this.#policy.get('');
-    if (rule === null || policy === undefined) return LOOK_MAX_MS;
-    const askedAtMs = this.#nowMs();
-    let taken = 0;
-    let nextInMs = 0;
-    const change = await changeRecord(
-      store,
-      keys.bucket(kind),
-      bucketCodec,
-      (known) => {
-        const nowMs = Math.floor(clock.nowMs());
-        const drawn = draw(rule, known, { least, most: sliceOf(rule) }, nowMs);
-        taken = drawn.taken;
-        nextInMs = drawn.nextAtMs - nowMs;
-        return drawn.bucket === null ? null : { ...known, ...drawn.bucket };
-      },
-      // Another rule would fill it at another rate.
-      [{ key: keys.budgets, target: 'modRevision', equals: policy.modRevision }],
-    );
-    // What an unknown answer took is lost.
-    if (change.kind === 'unknown' || change.kind === 'contended') return AGAIN_MS;
-    if (change.kind === 'kept' || taken === 0) return Math.min(Math.max(nextInMs, AGAIN_MS), LOOK_MAX_MS);
-    const slice = { left: taken, untilMs: askedAtMs + SLICE_MS };
-    this.#slices.set(kind, [...(this.#slices.get(kind) ?? []), slice]);
-    return 0;
+  #wakeAll(line: Line): void {
+    for (const who of [...line.waiting.keys()]) this.#wakeOne(line, who);
+    this.#measure(line.kind);
   }
 
-  /** Whoever waits asks again under the new rules. */
-  #allowedChanged(): void {
-    for (const kind of BUDGETS) {
-      const waiting = [...(this.#waiting.get(kind)?.keys() ?? [])];
-      this.#waiting.get(kind)?.clear();
-      for (const who of waiting) this.#wake(kind, who);
-      if (waiting.length > 0) this.#measure(kind);
-    }
+  #wakeOne(line: Line, who: string): void {
+    const key = keyOf(line.kind, who);
+    const others = (this.#linesOf.get(key) ?? []).filter((one) => one !== line);
+    if (others.length > 0) this.#linesOf.set(key, others);
+    else this.#linesOf.delete(key);
+    line.waiting.delete(who);
+    this.#parts.wake(line.kind, who);
   }
 }
 
-function keyOf(kind: BudgetKind, what: string): string {
-  return `${kind} ${what}`;
+/** One for each set of buckets. */
+function needsOf(
+  short: readonly { readonly amounts: readonly BudgetAmount[]; readonly one: Asking }[],
+): readonly Need[] {
+  const needs = new Map<string, Need>();
+  for (const { amounts, one } of short) {
+    const name = lineOf(amounts);
+    const count = 1 + (needs.get(name)?.count ?? 0);
+    needs.set(name, { amounts, times: Math.min(count, one.turn?.most ?? count), count });
+  }
+  return [...needs.values()];
+}
+
+function keyOf(kind: BudgetKind, who: string): string {
+  return `${kind} ${who}`;
+}
+
+/** Values of attributes may have spaces. */
+function lineOf(amounts: readonly BudgetAmount[]): string {
+  const names = amounts.map(({ bucket }) => bucket.name);
+  return names.sort().join('\n');
+}
+
+function grantOf(buckets: readonly BudgetBucket[], allocation: string): string {
+  return [allocation, ...buckets.map(({ name }) => name)].join('\n');
+}
+
+function sumOf(amounts: readonly BudgetAmount[]): number {
+  return amounts.reduce((sum, { tokens }) => sum + tokens, 0);
 }

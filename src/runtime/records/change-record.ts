@@ -1,4 +1,4 @@
-import type { CellStore, Compare, Entry } from '../../ports/cell-store.ts';
+import type { CellStore, Compare, Entry, Write } from '../../ports/cell-store.ts';
 import type { Codec } from '../../wire/wire.ts';
 
 /** Each try fails only when another process has changed the record. */
@@ -26,20 +26,47 @@ export async function changeRecord<T>(
   next: (known: T | undefined) => T | null,
   also: readonly Compare[] = [],
 ): Promise<RecordChange> {
-  let entry: Entry | undefined = (await store.read([key])).entries.get(key);
+  return await changeRecords(store, [key], codec, ([known]) => [next(known)], also);
+}
+
+/**
+ * Changes several records together, in one transaction that compares all of them.
+ *
+ * @param next of what is there, in the order of the keys; null: that one is left
+ * @returns the revision of the first of them, where none was to be changed
+ * @throws StoreError
+ */
+export async function changeRecords<T>(
+  store: Pick<CellStore, 'read' | 'attempt'>,
+  changed: readonly string[],
+  codec: Codec<T>,
+  next: (known: readonly (T | undefined)[]) => readonly (T | null)[],
+  also: readonly Compare[] = [],
+): Promise<RecordChange> {
+  let entries: ReadonlyMap<string, Entry> = (await store.read(changed)).entries;
+  const revisionOf = (key = ''): number => entries.get(key)?.modRevision ?? 0;
   for (let tries = 0; tries < TRIES_MAX; tries++) {
-    const wanted = next(entry === undefined ? undefined : codec.decode(entry.value));
-    if (wanted === null) return { kind: 'kept', revision: entry?.modRevision ?? 0 };
+    const known = changed.map((key) => entries.get(key));
+    const wanted = next(known.map((entry) => (entry === undefined ? undefined : codec.decode(entry.value))));
+    const writes = wanted.flatMap((value, at): Write[] =>
+      value === null ? [] : [{ kind: 'put', key: changed[at] ?? '', value: codec.encode(value) }],
+    );
+    if (writes.length === 0) return { kind: 'kept', revision: revisionOf(changed[0]) };
     const reply = await store.attempt({
-      compares: [{ key, target: 'modRevision', equals: entry?.modRevision ?? 0 }, ...also],
-      writes: [{ kind: 'put', key, value: codec.encode(wanted) }],
-      readBack: [key],
+      compares: [...changed.map((key) => unchanged(key, revisionOf(key))), ...also],
+      writes,
+      readBack: changed,
     });
     if (reply.outcome === 'applied') return { kind: 'written', revision: reply.revision };
     if (reply.outcome === 'unknown') return { kind: 'unknown' };
-    const found = reply.found.get(key);
-    if (found?.modRevision === entry?.modRevision) return { kind: 'contended' };
-    entry = found;
+    const { found } = reply;
+    if (changed.every((key) => (found.get(key)?.modRevision ?? 0) === revisionOf(key)))
+      return { kind: 'contended' };
+    entries = found;
   }
   return { kind: 'contended' };
+}
+
+function unchanged(key: string, modRevision: number): Compare {
+  return { key, target: 'modRevision', equals: modRevision };
 }

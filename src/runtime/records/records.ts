@@ -5,8 +5,8 @@
  * - `ledger-feed.ts`: keeps a ledger book up to date
  * - `pool-feed.ts`: keeps a pool book up to date
  * - `pauses.ts`: what operators have paused
- * - `budgets.ts`: what the cell may do of its own accord, and the slices that this process has drawn of it
- * - `change-record.ts`: changes one record by compare-and-swap
+ * - `budgets.ts`: what the cell may do of its own accord, and who waits for it; `budget-tokens.ts`: the slices that this process has drawn
+ * - `change-record.ts`: changes one record, or several together, by compare-and-swap
  * - `cell-meta.ts`: creates the cell's meta record, renews it after a restore, and watches it
  */
 import type { CellStore, Change, Entry, Following, Snapshot } from '../../ports/cell-store.ts';

@@ -5,7 +5,7 @@ import { readBudgetPolicy } from './budgets.ts';
 /**
  * What the cell may do of its own accord, as an operator writes it in YAML or JSON; what is left out is not bounded:
  *
- *   replacements: { burst: 200, perHour: 2000 }
+ *   replacements: { burst: 200, perHour: 2000, per: { attribute: rack, burst: 20, perHour: 200 } }
  *   moves: { burst: 20, perHour: 100 }
  *   evictions: { burst: 50, perHour: 200 }
  *

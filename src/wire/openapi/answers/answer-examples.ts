@@ -252,6 +252,10 @@ const OF_THE_CELL = {
   RemedyPolicy: DEFAULT_REMEDIES,
   BudgetsAnswer: {
     budgets: [
+      {
+        ...{ kind: 'replacements', rule: { burst: 200, perHour: 2_000 }, left: 180 },
+        per: { attribute: 'rack', burst: 20, perHour: 100, domains: [{ value: 'r1', left: 0 }] },
+      },
       { kind: 'moves', rule: { burst: 20, perHour: 100 }, left: 17 },
       { kind: 'evictions', rule: null, left: null },
     ],

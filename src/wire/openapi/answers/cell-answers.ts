@@ -19,7 +19,7 @@ import type { VolumeListAnswer } from '../../api/volume-api.ts';
 import { resources, whole } from '../../codec/codec.ts';
 import { BUDGETS } from '../../../core/quota/budgets.ts';
 import { bucketRule } from '../../budgets/budget-records.ts';
-import type { BudgetsAnswer } from '../../budgets/budgets.ts';
+import type { BudgetsAnswer, DomainBudget } from '../../budgets/budgets.ts';
 import { remedyPolicyCodec, verdictCodec } from '../../verdicts/verdict-records.ts';
 import { ALARM_KINDS } from '../../api/cell-api.ts';
 import type { VerdictsAnswer } from '../../verdicts/verdicts.ts';
@@ -104,9 +104,17 @@ export const alarmsAnswer: z.ZodType<AlarmsAnswer> = z.object({
 
 export const verdictsAnswer: z.ZodType<VerdictsAnswer> = z.object({ verdicts: z.array(verdictCodec.schema) });
 
+const domainBudget: z.ZodType<DomainBudget> = z.object({
+  ...{ attribute: text, burst: whole, perHour: whole },
+  domains: z.array(z.object({ value: text, left: whole })),
+});
+
 export const budgetsAnswer: z.ZodType<BudgetsAnswer> = z.object({
   budgets: z.array(
-    z.object({ kind: z.enum(BUDGETS), rule: bucketRule.nullable(), left: z.number().nullable() }),
+    z.object({
+      ...{ kind: z.enum(BUDGETS), rule: bucketRule.nullable(), left: z.number().nullable() },
+      per: z.exactOptional(domainBudget),
+    }),
   ),
 });
 

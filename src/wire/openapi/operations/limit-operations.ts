@@ -106,7 +106,11 @@ export const LIMIT_OPERATIONS: Readonly<Record<string, Operation>> = {
   },
   'PUT /v1/budgets': {
     summary: 'Says what the cell may do of its own accord; what is left out is not bounded',
-    ...{ body: budgetPolicyRequest, example: { moves: { burst: 20, perHour: 100 } } },
+    body: budgetPolicyRequest,
+    example: {
+      moves: { burst: 20, perHour: 100 },
+      replacements: { per: { attribute: 'rack', burst: 20, perHour: 100 } },
+    },
     answers: ok('BudgetsAnswer'),
     errors: { ...BAD, 503: ['outcome-unknown'] },
   },

@@ -117,4 +117,58 @@ describe("S3.40 I76 the cell's budgets", () => {
     expect(running('huge')).toBe(0);
     expect(await whyOf('huge')).toContain('needs 2 evictions at once, more than');
   });
+
+  it('have what was in one rack wait, by the label that an operator gave its host, and let the other go on', async () => {
+    const per = { attribute: 'rack', burst: 1, perHour: 180 };
+    await allow({ replacements: { burst: 50, perHour: 1_000, per } });
+    for (const [id, rack] of [
+      ['h1', 'r1'],
+      ['h2', 'r1'],
+    ] as const)
+      await world.host(id, 1_000, { rack });
+    await world.scheduler({ id: 's', kind: 'service' });
+    await world.submit(service('web', { count: 4 }));
+    await world.until(() => running('web') === 4, 'web runs');
+    await world.host('h3', 2_000, { rack: 'r3' });
+    await world.lose('h1');
+    await world.lose('h2', { labels: { rack: 'r2' } });
+    await world.clock.advance(4_000);
+    expect([wantedOn('h1'), wantedOn('h2'), wantedOn('h3')]).toEqual([1, 1, 2]);
+    expect(await whyOf('web')).toContain(
+      'waits for the budget of replacements of rack r2, 1 at once and 180 an hour',
+    );
+    await world.clock.advance(25_000);
+    expect([wantedOn('h1'), wantedOn('h2'), wantedOn('h3')]).toEqual([0, 0, 4]);
+  });
+
+  it('have preemption take the tokens of all racks in which its victims are, or none', async () => {
+    await allow({ evictions: { per: { attribute: 'rack', burst: 1, perHour: 120 } } });
+    for (const id of ['h1', 'h2']) await world.host(id, 1_000, { rack: id.replace('h', 'r') });
+    await world.scheduler({ id: 's' });
+    await world.submit(makeJob('low', { precedence: 10 }, { count: 2 }, 1_000));
+    await world.until(() => running('low') === 2, 'low fills the hosts');
+    await world.submit(makeJob('gang', { precedence: 80 }, { count: 2, gang: true }, 1_000));
+    await world.until(() => running('gang') === 2, 'each rack gives one');
+    expect(await whyOf('low')).toContain('parked');
+    expect(await whyOf('low')).not.toContain('budget');
+  });
+
+  it('let what is in another rack go before what waits in its turn', async () => {
+    await allow({ moves: { per: { attribute: 'rack', burst: 1, perHour: 1 } } });
+    for (const id of ['h1', 'h2']) await world.host(id, 1_500, { rack: id.replace('h', 'r') });
+    await world.scheduler({ id: 's', kind: 'service' });
+    await world.submit(service('web', { count: 6 }));
+    await world.until(() => running('web') === 6, 'web runs');
+    await world.host('h3', 4_000, { rack: 'r3' });
+    for (const id of ['h1', 'h2']) {
+      const verdict = { state: 'draining', reason: '', by: 'ada', sinceMs: world.clock.nowMs() } as const;
+      const counter = world.ledger(id).counter + 1;
+      await world.put(keys.eligibilityOf(id), eligibilityCodec.encode({ ...verdict, counter }));
+      await world.setEligibility(id, 'draining');
+    }
+    await world.clock.advance(30_000);
+    expect([wantedOn('h1'), wantedOn('h2'), wantedOn('h3')]).toEqual([2, 2, 2]);
+    const why = await whyOf('web');
+    for (const rack of ['r1', 'r2']) expect(why).toContain(`waits for the budget of moves of rack ${rack}, `);
+  });
 });

@@ -48,3 +48,14 @@ it('I53 an unrecorded allocation fills its slot, and its host counts for `distin
   if (group === undefined) throw new Error('makeJob makes a group of its name');
   expect(new Placer(term).heldForDistinct(job, group)).toEqual([state.known('h1')]);
 });
+
+it('I22 decides nothing while it is written that slots are unplaceable: they would be filled by an attempt of the same number', () => {
+  const spec = makeJob('web', { type: 'service' }, { count: 2 });
+  const job = new OwnedJob({ job: spec, version: 1, desired: 'run', submittedAtMs: 1 }, 1, 1);
+  job.failing = true;
+  // Whatever it asked of these would throw.
+  const decider = new Decider({} as Term, {} as DeciderParts);
+  expect(decider.decide(job)).toEqual({ placed: 0, more: false, plans: [] });
+  job.failing = false;
+  expect(() => decider.decide(job)).toThrow();
+});

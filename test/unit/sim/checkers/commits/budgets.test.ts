@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Allocation } from '../../../../../src/core/cell/allocation.ts';
+import type { BudgetPolicy } from '../../../../../src/core/quota/budgets.ts';
 import { SURPLUS_PRECEDENCE } from '../../../../../src/core/cell/claim.ts';
 import { USE_MS } from '../../../../../src/core/quota/token-bucket.ts';
 import { CAUSES } from '../../../../../src/core/slots/job-view.ts';
@@ -106,5 +107,71 @@ describe('I76 what the cell does of its own accord', () => {
     drawn('moves', 2);
     drawn('moves', 1);
     expect(broken()).toBe(true);
+  });
+
+  it('lets a bucket that is full be deleted, and no other', () => {
+    drawn('moves', 1);
+    run.nowMs += TOKEN_MS;
+    run.drop('monitor-1', KEYS.bucket('moves'));
+    expect(broken()).toBe(false);
+    drawn('moves', 1);
+    run.drop('monitor-1', KEYS.bucket('moves'));
+    expect(broken()).toBe(true);
+  });
+});
+
+describe('I76 in a failure domain', () => {
+  const PER = { attribute: 'rack', burst: 1, perHour: 600 };
+
+  function allow(policy: BudgetPolicy): void {
+    run.put('operator', KEYS.budgets, budgetPolicyCodec.encode(policy), 'same');
+    run.nowMs += 20_000;
+  }
+
+  it('needs a token of the cell and one of the rack of the host that is left', () => {
+    allow({ moves: { ...RULE, per: PER } });
+    drawn('moves', 2);
+    drawn('moves/rack/', 1);
+    stopped(0, CAUSES.draining);
+    expect(broken()).toBe(false);
+    stopped(1, CAUSES.draining);
+    expect(broken()).toBe(true);
+  });
+
+  it('needs none of the cell where that has no bound, and none of another rack counts', () => {
+    allow({ moves: { per: PER } });
+    drawn('moves/rack/', 1);
+    stopped(0, CAUSES.draining);
+    expect(broken()).toBe(false);
+    drawn('moves/rack/r1', 1);
+    stopped(1, CAUSES.draining);
+    expect(broken()).toBe(true);
+  });
+
+  it('is that of the label that an operator gave, and that of before for as long as that may not be known', () => {
+    allow({ moves: { per: PER } });
+    verdict({ state: 'draining', labels: { rack: 'r1' } });
+    drawn('moves/rack/', 1);
+    stopped(0, CAUSES.draining);
+    run.nowMs += 20_000;
+    drawn('moves/rack/r1', 1);
+    stopped(1, CAUSES.draining);
+    expect(broken()).toBe(false);
+    drawn('moves/rack/', 1);
+    stopped(2, CAUSES.draining);
+    expect(broken()).toBe(true);
+  });
+
+  it('is counted, whatever the buckets say', () => {
+    allow({ moves: { per: { ...PER, perHour: 60 } } });
+    // Ten tokens each, it seems.
+    drawn('moves/rack/', 10);
+    drawn('moves/rack/', 10);
+    stopped(0, CAUSES.draining);
+    const texts = (): string[] =>
+      run.check({ liveness: null, least: {} }).violations.map(({ detail }) => detail);
+    expect(texts().join('\n')).not.toContain('did number');
+    stopped(1, CAUSES.draining);
+    expect(texts().join('\n')).toContain('did number 2 of moves/rack/, more than 1 at once and 60 an hour');
   });
 });
