@@ -99,6 +99,7 @@ export class Stopper {
       entry.allocation = stopped;
       entry.revision = revision;
       entry.marking = false;
+      entry.stoppedAtMs = wallMs(this.#term.world);
       entry.orderedMs = null;
       this.#term.emit('stopping', job, stopped.cause ?? stopped.desired, entry);
       if (this.#isWanted(job, entry)) void this.#order(job, entry);

@@ -112,8 +112,9 @@ export class PrivateCell {
     const isRemoved = eligibility?.confirmed === 'removed';
     const isConfirmed = eligibility?.confirmed !== undefined;
     const fences = eligibility?.fences;
+    const since = eligibility === undefined ? {} : { lostSinceMs: eligibility.sinceMs };
     return {
-      ...{ state, drainDeadlineMs, cutOffMs, ...silent },
+      ...{ state, drainDeadlineMs, cutOffMs, ...silent, ...since },
       ...(atMs === null ? {} : { givenUpAtMs: atMs, isRemoved, isConfirmed }),
       ...(fences === undefined ? {} : { fences }),
     };

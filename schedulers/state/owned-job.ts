@@ -29,6 +29,8 @@ export class Entry {
   upSinceMs: number | null = null;
   ticket: { readonly text: string; readonly expiresMs: number } | null = null;
   marking = false;
+  /** When it was written here that it is to end, on the wall clock; null: not here. */
+  stoppedAtMs: number | null = null;
   ordering = false;
   /** When the host last confirmed the order to stop (monotonic); null: not yet. */
   orderedMs: number | null = null;
@@ -51,6 +53,7 @@ export class Entry {
     const copy = new Entry(this.allocation, this.revision, this.stage);
     copy.report = this.report;
     copy.upSinceMs = this.upSinceMs;
+    copy.stoppedAtMs = this.stoppedAtMs;
     return copy;
   }
 }

@@ -61,6 +61,8 @@ export interface LiveAllocation {
   readonly report: AllocationReport | null;
   /** Taken over from another owner, and its host has not said yet what became of it: it may well run. */
   readonly isUnverified?: boolean;
+  /** When its owner wrote that it is to end, on the wall clock; null: it did not, or an owner before it did. */
+  readonly stoppedAtMs?: number | null;
 }
 
 /** One whose claim is released without the word of its host. */
@@ -76,6 +78,8 @@ export interface HostCondition {
   readonly isSilent?: true;
   /** Of a lost host: for how long it has surely had no contact to the cell. Absent: unknown. */
   readonly cutOffMs?: number;
+  /** Of a lost host: since when it is, on the wall clock. Absent: unknown. */
+  readonly lostSinceMs?: number;
   /** Of a lost host: when what is to end there is given up. Absent: not here. */
   readonly givenUpAtMs?: number;
   /** Of a lost host: an operator has removed it, and all that was there is given up. */

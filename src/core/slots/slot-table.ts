@@ -158,10 +158,18 @@ export function nextOf(
       avoidHosts: host === null ? [...avoided(slot, runsForEver), ...left] : NO_HOSTS,
       ...(target?.to === undefined ? {} : { prefersHost: target.to }),
       notBeforeMs,
-      sinceMs: Math.max(view.record.submittedAtMs, waitingSinceMs, notBeforeMs),
+      sinceMs: Math.max(view.record.submittedAtMs, waitingSinceMs, notBeforeMs, replacedAtMs(view, slot)),
       ...(host === null ? {} : { host }),
     },
   };
+}
+
+/** Since when the slot wants another allocation than those on lost hosts, as far as that is known. */
+function replacedAtMs(view: JobView, { aside, live }: Slot): number {
+  const each = [...aside, ...live].map(
+    ({ allocation, stoppedAtMs }) => stoppedAtMs ?? view.hostCondition(allocation.host).lostSinceMs ?? 0,
+  );
+  return Math.max(0, ...each);
 }
 
 /**

@@ -500,6 +500,22 @@ describe('slots', () => {
     expect(evaluate(view(job, { nowMs: 5_000 })).unplaceable).toHaveLength(2);
   });
 
+  it('I24 what takes the place of an allocation on a lost host waits from the verdict on, or from when its owner stopped it', () => {
+    const job = makeJob('batch', {
+      count: 1,
+      waitMaxMs: 5_000,
+      reschedule: { ...BACKOFF, onHostLost: true },
+    });
+    const stopped = running(allocation('a1', { desired: 'stop', cause: 'host lost' }));
+    const lost = { state: 'lost', drainDeadlineMs: null, lostSinceMs: 60_000 } as const;
+    const at = (nowMs: number, stoppedAtMs: number | null) =>
+      evaluate(view(job, { nowMs, live: [{ ...stopped, stoppedAtMs }], hostCondition: () => lost }));
+    expect(at(64_999, null)).toMatchObject({ fills: [{ attempt: 2 }], unplaceable: [], nextAtMs: 65_000 });
+    expect(at(65_000, null)).toMatchObject({ fills: [], unplaceable: [{ attempt: 2 }] });
+    // It had to wait for a token of a budget first.
+    expect(at(65_000, 62_000)).toMatchObject({ fills: [{ attempt: 2 }], unplaceable: [], nextAtMs: 67_000 });
+  });
+
   it('I46 S1.18 a slot is free again only when the record of its last allocation is gone', () => {
     const job = makeJob('service', { count: 1 });
     const stopping = allocation('a1', { desired: 'stop', cause: 'replaced by version 2' });
