@@ -1,12 +1,14 @@
 /**
- * Classes of interference: what a group is to its neighbours, and which neighbours it avoids. Both are amounts of its
- * claim, named scalars that no host has: so a ledger counts them by precedence like all else, and a version that does not
+ * Classes of interference: what a group is to its neighbours, which neighbours it avoids, and which it would rather have.
+ * The first two are amounts of its claim, named scalars that no host has: so a ledger counts them by precedence like all else, and a version that does not
  * know them places nothing that has them. Two of these names oppose each other: the fit rule refuses the one on a host
  * where the other is in use, whichever came first.
  *
  *     class: latency                                 class.latency
  *     avoid: [batch]                                 avoid.batch
  *     avoid: [{ class: batch, over: host.rack }]     avoid.batch, over.batch.rack
+ *
+ * What it would rather have (`near`) is a wish of its next placement, like an affinity, and no part of a claim.
  */
 
 type Scalars = Readonly<Record<string, number>>;
@@ -18,13 +20,23 @@ export interface Avoided {
   readonly over?: string;
 }
 
-/** What a group says of neighbours. Absent: it is of no class, and avoids none. */
+/** Neighbours that a group would rather have; it is placed anyway where there are none. */
+export interface Near {
+  readonly class: string;
+  /** On any host that has the same value of this attribute; absent: on its host. */
+  readonly over?: string;
+  /** 1 to 100, as of affinities. */
+  readonly weight: number;
+}
+
+/** What a group says of neighbours. Absent: it is of no class, avoids none, and is drawn to none. */
 export interface Interference {
   readonly class?: string;
   readonly avoid?: readonly Avoided[];
+  readonly near?: readonly Near[];
 }
 
-/** A class that is avoided over all hosts of one value of an attribute. */
+/** A class, over all hosts of one value of an attribute. */
 export interface Range {
   readonly class: string;
   readonly attribute: string;
@@ -59,6 +71,11 @@ export function rangeOf(scalar: string): Range | null {
   if (!scalar.startsWith(OVER)) return null;
   const dot = scalar.indexOf('.', OVER.length);
   return { class: scalar.slice(OVER.length, dot), attribute: scalar.slice(dot + 1) };
+}
+
+/** What no host has shows as less than nothing where it is in use. @param free the free scalars of a host; null: none of any */
+export function isInUse(free: Scalars | null, name: string): boolean {
+  return free !== null && (free[name] ?? 0) < 0;
 }
 
 export function rangesOf(scalars: Scalars): readonly Range[] {
@@ -121,7 +138,7 @@ const NONE: readonly string[] = [];
 
 /** May a claim to which these are opposed join the host? @param free its free scalars; null: none of any */
 export function mayJoin(opposed: readonly string[], free: Scalars | null): boolean {
-  if (free !== null) for (const name of opposed) if ((free[name] ?? 0) < 0) return false;
+  if (free !== null) for (const name of opposed) if (isInUse(free, name)) return false;
   return true;
 }
 
