@@ -324,7 +324,7 @@ function heldIn(state: CellState, request: PlacementRequest): PlacementRequest {
   return { ...request, hostsHeld: request.hostsHeld.map(({ id: name }) => state.known(name)) };
 }
 
-describe('place against the walk over all hosts', () => {
+describe('place against the walk over all hosts, also with neighbours (S3.17)', () => {
   it('S3.15 finds a place if and only if the walk does, and each pick fits by the one fit rule', () => {
     const law = fc.property(anyCell, anyRequest, anyPolicy, fc.nat(), (cell, drawn, policy, seed) => {
       const state = build(cell, seed);
@@ -400,14 +400,14 @@ describe('place against the walk over all hosts', () => {
         affinities: [{ expression: rare, weight: 30 }],
       }),
       makeGroup({ distinct: ['zone'] }),
-      makeGroup({ near: [{ class: 'c', weight: 50 }] }),
+      makeGroup({ near: [{ class: 'rare', weight: 50 }] }),
       makeGroup({ near: [{ class: 'a', weight: 60 }], constraints: [rare] }),
       makeGroup({
         spread: [{ attribute: 'zone', weight: 50 }],
         near: [
           { class: 'a', weight: 20 },
           { class: 'b', weight: 40 },
-          { class: 'c', over: 'os', weight: 30 },
+          { class: 'rare', over: 'os', weight: 30 },
         ],
       }),
     ];
@@ -430,6 +430,9 @@ describe('place against the walk over all hosts', () => {
       for (let round = 0; round < 6; round++) {
         load(state, chance, hostsCount, 600);
         settle(state, chance, hostsCount, round);
+        const resources = { ...amounts(10, 10), scalars: { 'class.rare': 1 } };
+        const rarely = id(chance.below(hostsCount));
+        state.assume(makeClaim(`rare-${String(round)}`, rarely, { resources }));
         const request = makeRequest({
           group: groups[chance.below(groups.length)] ?? makeGroup(),
           gpu: gpus[chance.below(gpus.length)] ?? null,
