@@ -2,6 +2,7 @@ import type { HostClasses } from './host-classes.ts';
 import type { HostSlot } from './host-slot.ts';
 import { attributeOf } from '../host/attributes.ts';
 import type { Host } from '../host/host.ts';
+import { NO_SCALARS } from '../cell/resources.ts';
 import type { Range } from '../cell/interference.ts';
 import { classScalar, isInUse, opposedTo, rangeOf, rangesOf, rangeScalar } from '../cell/interference.ts';
 
@@ -11,6 +12,8 @@ export interface DomainSource {
   readonly size: number;
   slot(index: number): HostSlot;
 }
+
+type Scalars = Readonly<Record<string, number>>;
 
 /** How many hosts of each value of an attribute have some scalar in use; none: no entry. */
 export type ValueCounts = ReadonlyMap<string, number>;
@@ -51,8 +54,11 @@ export class NeighbourDomains {
   /** The counts that a host is in. */
   readonly #placesOf = new Map<HostSlot, readonly Counts[]>();
   readonly #dirty = new Set<HostSlot>();
+  /** The last claim that came or went, and whether it counts anywhere. */
+  #shifted: Scalars = NO_SCALARS;
+  #isCounted = false;
   /** The last claim that was asked about, and its rules. */
-  #asked: Readonly<Record<string, number>> | null = null;
+  #asked: Scalars | null = null;
   #rules: readonly DomainRule[] = NO_RULES;
   /** Has anybody asked for rules or counts? Until then nothing is noted. */
   #isAsked = false;
@@ -66,15 +72,25 @@ export class NeighbourDomains {
     if (this.#isAsked) this.#dirty.add(slot);
   }
 
+  /** A claim with these scalars came or went. Most are of no class that is counted. */
+  markShift(slot: HostSlot, scalars: Scalars): void {
+    if (!this.#isAsked || scalars === NO_SCALARS) return;
+    if (scalars !== this.#shifted) {
+      this.#shifted = scalars;
+      this.#isCounted = this.#isOfAny(scalars);
+    }
+    if (this.#isCounted) this.#dirty.add(slot);
+  }
+
   /** The rules that tell where a claim with these scalars may go. */
-  rulesFor(scalars: Readonly<Record<string, number>>): readonly DomainRule[] {
+  rulesFor(scalars: Scalars): readonly DomainRule[] {
     // A decision asks twice.
     if (scalars === this.#asked && this.#dirty.size === 0) return this.#rules;
     this.#asked = scalars;
     return (this.#rules = this.#findRules(scalars));
   }
 
-  #findRules(scalars: Readonly<Record<string, number>>): readonly DomainRule[] {
+  #findRules(scalars: Scalars): readonly DomainRule[] {
     if (opposedTo(scalars).length === 0) return NO_RULES;
     if (!this.#isAsked) this.#begin();
     const rules = rangesOf(scalars).map((range): DomainRule => {
@@ -129,6 +145,11 @@ export class NeighbourDomains {
     return counts.listed.hosts;
   }
 
+  #isOfAny(scalars: Scalars): boolean {
+    for (const name in scalars) if (this.#counts.has(name) || rangeOf(name) !== null) return true;
+    return false;
+  }
+
   #begin(): void {
     this.#isAsked = true;
     for (let index = 0; index < this.#source.size; index++) this.#dirty.add(this.#source.slot(index));
@@ -163,6 +184,7 @@ export class NeighbourDomains {
     if (all === undefined) this.#counts.set(scalar, (all = []));
     const known = all.find((one) => one.attribute === attribute);
     if (known !== undefined) return known;
+    this.#shifted = NO_SCALARS;
     const made: Counts = { attribute, hosts: new Map(), counted: new Map(), listed: null };
     all.push(made);
     for (let index = 0; index < this.#source.size; index++) {

@@ -132,9 +132,14 @@ export class NeighbourTrees {
 
   #refill({ tree, rule }: Kept, host: number): void {
     const { scalars } = this.#source.slot(host);
-    const isOpen = mayJoin(rule.opposed, scalars) && rule.wanted.every((name) => isInUse(scalars, name));
+    const isOpen = mayJoin(rule.opposed, scalars) && hasAll(rule.wanted, scalars);
     tree.update(host, this.#source.rows, host * ROW, isOpen);
   }
+}
+
+function hasAll(wanted: readonly string[], scalars: HostSlot['scalars']): boolean {
+  for (const name of wanted) if (!isInUse(scalars, name)) return false;
+  return true;
 }
 
 function areSame(a: NeighbourRule, b: NeighbourRule): boolean {

@@ -297,15 +297,16 @@ export class StrataSearch {
     const wanted = company === 0 ? null : this.#group.near!.hostsWith(company);
     if (list !== null) return wanted === null || list.length <= wanted.length ? list : wanted;
     if (wanted !== null && wanted.length <= WANTED_LISTED_MAX) return wanted;
-    const { all } = this.#index;
+    const { size } = this.#index;
     const { opposed } = this.#scorer;
     if (opposed.length > 0 || wanted !== null) {
-      const part = hosts * RARE_APART > all.size ? null : { key, classes };
+      const part = hosts * RARE_APART > size ? null : { key, classes };
       const rule = { opposed, wanted: this.#group.near?.scalarsOf(company) ?? NOTHING_WANTED };
       const apart = this.#index.neighbours.treeFor(rule, part);
       if (apart !== null) return { apart };
     }
     if (wanted !== null) return wanted;
-    return hosts * RARE > all.size ? all : this.#index.partOf(key, classes);
+    // The trees of all that has something free are brought up to date by who uses them.
+    return hosts * RARE > size ? this.#index.all : this.#index.partOf(key, classes);
   }
 }
