@@ -93,11 +93,13 @@ export class NeighbourDomains {
   #findRules(scalars: Scalars): readonly DomainRule[] {
     if (opposedTo(scalars).length === 0) return NO_RULES;
     if (!this.#isAsked) this.#begin();
-    const rules = rangesOf(scalars).map((range): DomainRule => {
+    const ranges = rangesOf(scalars);
+    this.#catchUp();
+    if (ranges.length + this.#pairs.size === 0) return NO_RULES;
+    const rules = ranges.map((range): DomainRule => {
       const { class: name, attribute, of } = this.#pair(range);
       return { class: name, attribute, isAvoided: false, counts: of };
     });
-    this.#catchUp();
     for (const [name, pairs] of this.#pairs) {
       if (!(classScalar(name) in scalars)) continue;
       for (const { attribute, avoiding } of pairs)

@@ -50,17 +50,31 @@ const OVER = 'over.';
 export function interferenceScalars({ class: own, avoid = [] }: Interference): Scalars | null {
   if (own === undefined && avoid.length === 0) return null;
   const scalars: Record<string, number> = {};
-  if (own !== undefined) scalars[CLASS + own] = 1;
+  if (own !== undefined) scalars[classScalar(own)] = 1;
   for (const { class: other, over } of avoid) {
-    scalars[AVOID + other] = 1;
+    scalars[scalarOf(AVOID, other)] = 1;
     if (over !== undefined) scalars[rangeScalar({ class: other, attribute: over })] = 1;
   }
   return scalars;
 }
 
 export function classScalar(name: string): string {
-  return CLASS + name;
+  return scalarOf(CLASS, name);
 }
+
+function scalarOf(prefix: typeof CLASS | typeof AVOID, name: string): string {
+  const scalars = made[prefix];
+  let scalar = scalars.get(name);
+  if (scalar === undefined) {
+    if (scalars.size === KNOWN_MAX) scalars.clear();
+    scalars.set(name, (scalar = prefix + name));
+  }
+  return scalar;
+}
+
+/** Cache: a text that is made anew is dear to look up, and each decision asks for the same few. */
+const made = { [CLASS]: new Map<string, string>(), [AVOID]: new Map<string, string>() };
+const KNOWN_MAX = 1_024;
 
 export function rangeScalar(range: Range): string {
   return `${OVER}${range.class}.${range.attribute}`;
@@ -78,7 +92,12 @@ export function isInUse(free: Scalars | null, name: string): boolean {
   return free !== null && (free[name] ?? 0) < 0;
 }
 
+/** The ranges over which a claim with these avoids somebody. */
 export function rangesOf(scalars: Scalars): readonly Range[] {
+  return saidBy(scalars).ranges;
+}
+
+function findRanges(scalars: Scalars): readonly Range[] {
   let ranges: Range[] | null = null;
   for (const name in scalars) {
     const range = rangeOf(name);
@@ -99,9 +118,8 @@ export function opposedBy(scalar: string): string | null {
   return opposed;
 }
 
-/** Cache: the same few names are asked for in every decision, and a text that is made anew is dear to look up. */
+/** Cache, as of `made`. */
 const known = new Map<string, string | null>();
-const KNOWN_MAX = 1_024;
 
 function findOpposed(scalar: string): string | null {
   if (scalar.startsWith(CLASS)) return AVOID + scalar.slice(CLASS.length);
@@ -112,15 +130,23 @@ function findOpposed(scalar: string): string | null {
 
 /** The scalars that must not be in use on a host that a claim with these joins, each once, in one order. */
 export function opposedTo(scalars: Scalars): readonly string[] {
-  if (scalars !== last.scalars) last = { scalars, opposed: findAllOpposed(scalars) };
-  return last.opposed;
+  return saidBy(scalars).opposed;
+}
+
+interface Said {
+  readonly scalars: Scalars | null;
+  readonly opposed: readonly string[];
+  readonly ranges: readonly Range[];
+}
+
+function saidBy(scalars: Scalars): Said {
+  if (scalars !== last.scalars)
+    last = { scalars, opposed: findAllOpposed(scalars), ranges: findRanges(scalars) };
+  return last;
 }
 
 /** Cache: the parts of one decision ask for the same claim. */
-let last: { readonly scalars: Scalars | null; readonly opposed: readonly string[] } = {
-  scalars: null,
-  opposed: [],
-};
+let last: Said = { scalars: null, opposed: [], ranges: [] };
 
 function findAllOpposed(scalars: Scalars): readonly string[] {
   let opposed: string[] | null = null;
