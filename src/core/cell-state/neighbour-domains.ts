@@ -1,5 +1,5 @@
 import type { HostClasses } from './host-classes.ts';
-import type { HostSlot } from './host-slot.ts';
+import type { HostSlot, KnownHost } from './host-slot.ts';
 import { attributeOf } from '../host/attributes.ts';
 import type { Host } from '../host/host.ts';
 import { NO_SCALARS } from '../cell/resources.ts';
@@ -134,17 +134,27 @@ export class NeighbourDomains {
     return hosts;
   }
 
-  /** The indices of the hosts that have something of the class, in order. */
+  /** The hosts that have something of the class, in no order that means anything. */
+  membersOf(name: string): ReadonlyMap<KnownHost, unknown> {
+    return this.#countsOn(name).counted;
+  }
+
+  /** Their indices in order: dear to make after each host that joins them or leaves. */
   hostsOf(name: string): readonly number[] {
-    if (!this.#isAsked) this.#begin();
-    const counts = this.#countsOf(classScalar(name), ON_HOST);
-    this.#catchUp();
+    const counts = this.#countsOn(name);
     const { version } = this.#source.classes;
     if (counts.listed?.version !== version) {
       const hosts = [...counts.counted.keys()].map(({ index }) => index).sort((a, b) => a - b);
       counts.listed = { version, hosts };
     }
     return counts.listed.hosts;
+  }
+
+  #countsOn(name: string): Counts {
+    if (!this.#isAsked) this.#begin();
+    const counts = this.#countsOf(classScalar(name), ON_HOST);
+    this.#catchUp();
+    return counts;
   }
 
   #isOfAny(scalars: Scalars): boolean {

@@ -72,15 +72,25 @@ export class Neighbourhood {
 
   /** The hosts with the company, and maybe others, in order: those of its rarest class. */
   hostsWith(company: number): readonly number[] {
-    const lists = this.#classes
-      .filter((_, bit) => (company & (1 << bit)) !== 0)
-      .map((name) => this.#index.domains.hostsOf(name));
-    return lists.reduce((rarest, list) => (list.length < rarest.length ? list : rarest));
+    return this.#index.domains.hostsOf(this.#rarestIn(company));
   }
 
-  /** The hosts with any of the classes. */
-  get hostsWithAny(): readonly (readonly number[])[] {
-    return this.#classes.map((name) => this.#index.domains.hostsOf(name));
+  /** How many these are. */
+  sizeOf(company: number): number {
+    return this.#index.domains.membersOf(this.#rarestIn(company)).size;
+  }
+
+  #rarestIn(company: number): string {
+    const { domains } = this.#index;
+    const names = this.#classes.filter((_, bit) => (company & (1 << bit)) !== 0);
+    return names.reduce((a, b) => (domains.membersOf(b).size < domains.membersOf(a).size ? b : a));
+  }
+
+  /** The hosts with any of the classes, each once for each of them; null: they are more than `most`. */
+  hostsWithAny(most: number): readonly number[] | null {
+    const members = this.#classes.map((name) => this.#index.domains.membersOf(name));
+    if (members.reduce((sum, { size }) => sum + size, 0) > most) return null;
+    return members.flatMap((each) => Array.from(each.keys(), ({ index }) => index));
   }
 
   /** What racks, zones and so on of the hosts of a class add. */

@@ -53,16 +53,16 @@ export class SearchParts {
 
   /** 1 for the parts with company that are known to have no host; null: any may have some. */
   findEmpty(): Uint8Array | null {
-    const lists = this.each === 1 || this.#selection.strata.length === 1 ? [] : this.#group.near!.hostsWithAny;
-    const hosts = lists.reduce((sum, list) => sum + list.length, 0);
-    if (lists.length === 0 || hosts > Math.max(WALKED_MAX, this.#selection.strata.length)) return null;
+    const { strata } = this.#selection;
+    if (this.each === 1 || strata.length === 1) return null;
+    const hosts = this.#group.near!.hostsWithAny(Math.max(WALKED_MAX, strata.length));
+    if (hosts === null) return null;
     const empty = new Uint8Array(this.count);
     for (let part = 0; part < this.count; part++) empty[part] = this.companyOf(part) === 0 ? 0 : 1;
-    for (const list of lists)
-      for (const host of list) {
-        const part = this.partOf(host);
-        if (part >= 0) empty[part] = 0;
-      }
+    for (const host of hosts) {
+      const part = this.partOf(host);
+      if (part >= 0) empty[part] = 0;
+    }
     return empty;
   }
 }

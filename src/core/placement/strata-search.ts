@@ -131,8 +131,7 @@ export class StrataSearch {
     for (const part of this.#searched) this.#seen[part] = 0;
     this.#searched.length = 0;
     for (const part of this.#preferredIn)
-      if (!this.#isOver(part) && this.#hasRoom(part))
-        this.#searchPart(part, this.#parts.preference(part), 0);
+      if (!this.#isOver(part) && this.#hasRoom(part)) this.#searchPart(part, this.#parts.preference(part), 0);
     if (this.#levels === null) this.#searchWeighed();
     else this.#searchLevels(this.#levels);
     return this.#best;
@@ -294,18 +293,19 @@ export class StrataSearch {
 
   #sourceOf({ key, classes, hosts, list }: Stratum, company: number): Source {
     if (this.#named !== null) return this.#named;
-    const wanted = company === 0 ? null : this.#group.near!.hostsWith(company);
-    if (list !== null) return wanted === null || list.length <= wanted.length ? list : wanted;
-    if (wanted !== null && wanted.length <= WANTED_LISTED_MAX) return wanted;
+    const near = company === 0 ? null : this.#group.near;
+    const wanted = near?.sizeOf(company) ?? Infinity;
+    if (list !== null && list.length <= wanted) return list;
+    if (near !== null && wanted <= WANTED_LISTED_MAX) return near.hostsWith(company);
     const { size } = this.#index;
     const { opposed } = this.#scorer;
-    if (opposed.length > 0 || wanted !== null) {
+    if (opposed.length > 0 || near !== null) {
       const part = hosts * RARE_APART > size ? null : { key, classes };
-      const rule = { opposed, wanted: this.#group.near?.scalarsOf(company) ?? NOTHING_WANTED };
+      const rule = { opposed, wanted: near?.scalarsOf(company) ?? NOTHING_WANTED };
       const apart = this.#index.neighbours.treeFor(rule, part);
       if (apart !== null) return { apart };
     }
-    if (wanted !== null) return wanted;
+    if (near !== null) return near.hostsWith(company);
     // The trees of all that has something free are brought up to date by who uses them.
     return hosts * RARE > size ? this.#index.all : this.#index.partOf(key, classes);
   }

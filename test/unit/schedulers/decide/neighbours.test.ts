@@ -140,8 +140,7 @@ describe('S3.17: classes of interference keep neighbours apart that harm each ot
 
   /** Hosts in racks of two. */
   const racked = async (count: number): Promise<void> => {
-    for (let n = 0; n < count; n++)
-      await world.host(`h${String(n)}`, 64_000, { rack: `r${String(n >> 1)}` });
+    for (let n = 0; n < count; n++) await world.host(`h${String(n)}`, 64_000, { rack: `r${String(n >> 1)}` });
   };
   const hostsOf = (job: string): readonly string[] =>
     world
@@ -159,9 +158,7 @@ describe('S3.17: classes of interference keep neighbours apart that harm each ot
       await world.submit(makeJob(`w${String(n)}`, {}, { near: [{ class: 'cache', weight: 100 }] }, 100));
     await world.until(() => world.running().length === 7, 'what is near');
     expect(new Set(world.running().map(({ host }) => host)).size).toBe(1);
-    await world.submit(
-      makeJob('large', {}, { near: [{ class: 'cache', weight: 100 }], count: 2 }, 40_000),
-    );
+    await world.submit(makeJob('large', {}, { near: [{ class: 'cache', weight: 100 }], count: 2 }, 40_000));
     await world.until(() => hostsOf('large').length === 2, 'what has no room beside it');
     expect(new Set(hostsOf('large')).size).toBe(2);
     expect(hostsOf('large')).toContain(hostsOf('cache')[0]);

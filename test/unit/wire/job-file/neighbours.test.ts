@@ -40,7 +40,13 @@ describe('S3.17: classes in a job file', () => {
       },
     ],
     [
-      { avoid: ['cache'], near: [{ class: 'cache', over: 'host.rack' }, { class: 'db', over: 'host' }] },
+      {
+        avoid: ['cache'],
+        near: [
+          { class: 'cache', over: 'host.rack' },
+          { class: 'db', over: 'host' },
+        ],
+      },
       {
         near: [
           { class: 'cache', over: 'rack', weight: 50 },
@@ -87,7 +93,9 @@ describe('S3.17: classes in a job file', () => {
 
   it('another wish to be near is the same work, and no part of the claim', () => {
     const before = jobOf({ class: 'a', near: ['b'] });
-    expect(isSameWork(before, jobOf({ class: 'a', near: ['c', { class: 'a', weight: 7 }] }), 'db')).toBe(true);
+    expect(isSameWork(before, jobOf({ class: 'a', near: ['c', { class: 'a', weight: 7 }] }), 'db')).toBe(
+      true,
+    );
     const [group] = Object.values(before.groups);
     expect(group === undefined ? {} : askOf(group).resources.scalars).toEqual({ 'class.a': 1 });
   });
