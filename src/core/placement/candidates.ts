@@ -9,6 +9,8 @@ export type Source = CapacityTree | readonly number[] | ApartTree;
 /** A tree that has only the hosts whose neighbours the request may join. */
 export interface ApartTree {
   readonly apart: CapacityTree;
+  /** It has no hosts of other strata. */
+  readonly isOfStratum: boolean;
 }
 
 const NO_HOSTS: readonly number[] = [];
@@ -36,6 +38,8 @@ export class Candidates {
   #top = -1;
   readonly #source: CapacityTree | readonly number[];
   readonly #isApart: boolean;
+  /** The source alone decides, but for ledgers that are unread. */
+  readonly #isDecided: boolean;
   readonly #stratum: number;
   readonly #scorer: HostScorer;
   /** Never drawn: already added, or they do not fit. */
@@ -69,6 +73,7 @@ export class Candidates {
     const hosts = 'apart' in source ? source.apart : source;
     this.#source = hosts;
     this.#isApart = hosts !== source;
+    this.#isDecided = 'apart' in source && source.isOfStratum && scorer.isPlainApart;
     this.#stratum = stratum;
     this.company = company;
     this.#scorer = scorer;
@@ -177,7 +182,10 @@ export class Candidates {
       this.#cursor = position + 1;
       const host = tree.hostAt(position);
       if (this.#isKnown(host)) continue;
-      if (this.#scorer.accepts(host, this.#stratum, this.company, this.#isApart))
+      if (
+        (this.#isDecided && this.#scorer.isRead(host)) ||
+        this.#scorer.accepts(host, this.#stratum, this.company, this.#isApart)
+      )
         this.#add(host, tree.values, tree.offsetOf(position));
     }
   }

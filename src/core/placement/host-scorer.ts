@@ -43,6 +43,8 @@ export class HostScorer {
   readonly #exactByRow: boolean;
   /** The row alone decides. */
   readonly #plain: boolean;
+  /** The row alone decides among hosts of the stratum where nothing is in the way. */
+  readonly isPlainApart: boolean;
   /** Scalars that must not be in use where it goes (`interference.ts`). */
   readonly opposed: readonly string[];
   /** Null: the company on a host is nothing to it. */
@@ -80,8 +82,10 @@ export class HostScorer {
     this.#ranks = ranksOf(request, state);
     this.#isHuge = this.need[DISK]! > AMOUNT_MAX;
     this.#near = group.near !== null && group.near.bonuses.length > 1 ? group.near : null;
-    const isPlain = selection.all && this.#exactByRow && this.#ranks.size === 0 && this.#near === null;
-    this.#plain = isPlain && !group.forbids && !this.#isHuge && this.opposed.length === 0;
+    const isRanked = this.#ranks.size > 0;
+    this.isPlainApart =
+      this.#exactByRow && !isRanked && this.#near === null && !group.forbids && !this.#isHuge;
+    this.#plain = this.isPlainApart && selection.all && this.opposed.length === 0;
   }
 
   /** What is free now, a row a host. */
@@ -103,7 +107,7 @@ export class HostScorer {
    * @param isApart it is known to have no neighbours that are opposed, as far as its ledger was read
    */
   accepts(host: number, stratum: number, company: number, isApart = false): boolean {
-    const isUnread = this.#index.unreadCount > 0 && this.#index.unread[host] === 1;
+    const isUnread = !this.isRead(host);
     if (isUnread && !this.#fitsWhenRead(host)) return false;
     if (this.#plain) return true;
     if (this.#isHuge && !this.shows(host)) return false;
@@ -112,6 +116,11 @@ export class HostScorer {
     if (this.#near !== null && this.#near.companyOn(host) !== company) return false;
     if (this.#ranks.size > 0 && (this.#ranks.get(host) ?? 0) !== this.#rank) return false;
     return this.#allowed(host, isApart && !isUnread);
+  }
+
+  /** Does the row show the newest ledger that is known? */
+  isRead(host: number): boolean {
+    return this.#index.unreadCount === 0 || this.#index.unread[host] === 0;
   }
 
   #fitsWhenRead(host: number): boolean {

@@ -303,7 +303,7 @@ export class StrataSearch {
       const part = hosts * RARE_APART > size ? null : { key, classes };
       const rule = { opposed, wanted: near?.scalarsOf(company) ?? NOTHING_WANTED };
       const apart = this.#index.neighbours.treeFor(rule, part);
-      if (apart !== null) return { apart };
+      if (apart !== null) return { apart, isOfStratum: part !== null || this.#selection.all };
     }
     if (near !== null) return near.hostsWith(company);
     // The trees of all that has something free are brought up to date by who uses them.
