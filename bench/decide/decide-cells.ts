@@ -109,10 +109,19 @@ export class Cell {
 
   /** All hosts but one in `free` have something of the class. */
   settle(neighbour: string, free: number): void {
-    const scalars = interferenceScalars({ class: neighbour }) ?? {};
+    this.#begin(neighbour, (n) => n % free !== 0);
+  }
+
+  /** One host in `all` has something of the class. */
+  found(neighbour: string, all: number): void {
+    this.#begin(neighbour, (n) => n % all === 0);
+  }
+
+  #begin(neighbour: string, isOn: (n: number) => boolean): void {
+    const more = interferenceScalars({ class: neighbour }) ?? {};
     for (const [n, { host, ledger }] of [...this.state.views()].entries()) {
-      if (n % free === 0) continue;
-      const bands = ledger.bands.map((band) => ({ ...band, scalars }));
+      if (!isOn(n)) continue;
+      const bands = ledger.bands.map((band) => ({ ...band, scalars: { ...band.scalars, ...more } }));
       this.state.setLedger(host.id, { ...ledger, bands }, 2);
     }
   }

@@ -126,6 +126,11 @@ const scenarios: Record<string, Scenario> = {
   ...Object.fromEntries(POOL_COUNTS.map((count) => [`pools-${String(count)}`, poolsOf(count)])),
   avoiding: avoiding(() => []),
   'avoiding-constrained': avoiding((n) => constraintsOf(n % CONSTRAINT_SETS)),
+  near: near([
+    { class: 'cache', weight: 50 },
+    { class: 'latency', weight: 20 },
+  ]),
+  'near-racks': near([{ class: 'cache', over: 'rack', weight: 50 }]),
   spread: oneByOne({ spread: [{ attribute: 'zone', weight: 100 }] }, 5),
   'spread-racks': oneByOne({ spread: [{ attribute: 'rack', weight: 50 }] }, 5),
   distinct: oneByOne({ distinct: ['id'] }, 20),
@@ -182,6 +187,16 @@ function avoiding(constraints: (n: number) => Group['constraints']): Scenario {
       const ask = { ...request.ask, resources: { ...request.ask.resources, scalars } };
       return cell.decide({ ...request, ask }, chance, BINPACK);
     });
+  };
+}
+
+/** Single tasks that would rather be where one host of a hundred has something, or nine of ten. */
+function near(wanted: NonNullable<Group['near']>): Scenario {
+  return ({ cell, chance }) => {
+    cell.settle('latency', 10);
+    cell.found('cache', 100);
+    const group = makeGroup({ near: wanted });
+    return measure(cell, DECISIONS, () => cell.decide(makeRequest({ group }, 100, 128), chance, BINPACK));
   };
 }
 

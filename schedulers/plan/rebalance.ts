@@ -213,7 +213,9 @@ function rankOf({ load, preference }: ScoreParts): number {
 function preferring(group: Group): Group {
   const more = <T extends { readonly weight: number }>(all: readonly T[]): readonly T[] =>
     all.map((one) => ({ ...one, weight: one.weight * PREFERENCE_FACTOR }));
-  return { ...group, affinities: more(group.affinities), spread: more(group.spread) };
+  const { affinities, spread, near } = group;
+  const wished = { ...group, affinities: more(affinities), spread: more(spread) };
+  return near === undefined ? wished : { ...wished, near: more(near) };
 }
 
 function whyPreferred({ allocation, at }: Movable, to: string): string {
@@ -221,5 +223,5 @@ function whyPreferred({ allocation, at }: Movable, to: string): string {
   const { host } = allocation;
   if (on(host) > on(to) + 1)
     return `${String(on(host))} of group ${at.group.name} are on ${host}, ${on(to) === 0 ? 'none' : String(on(to))} on ${to}`;
-  return `group ${at.group.name} prefers ${to}: its spread or affinity`;
+  return `group ${at.group.name} prefers ${to}: its spread, affinity or neighbours`;
 }

@@ -3,9 +3,10 @@ import type { Host } from '../../src/core/host/host.ts';
 import { refusalOf } from '../../src/core/placement/filters.ts';
 import type { CellState, HostSnapshot } from '../../src/core/cell-state/cell-state.ts';
 import type { Group } from '../../src/core/cell/job.ts';
+import { classScalar } from '../../src/core/cell/interference.ts';
 import { WEIGHT_FULL } from '../../src/core/cell/job.ts';
 import { GPU_MILLI_PER_DEVICE } from '../../src/core/cell/resources.ts';
-import { freeOf } from '../../src/core/fit/ledger.ts';
+import { freeOf, usedOf } from '../../src/core/fit/ledger.ts';
 import { attributeOf, meets, plainAttribute } from '../../src/core/host/attributes.ts';
 import { lossRuleOf } from '../../src/core/scoring/fragmentation.ts';
 import type { FreeDevices, Kept } from '../../src/core/scoring/model-demand.ts';
@@ -34,11 +35,35 @@ export function rankByWalk(
     if (host !== undefined) held.add(host);
   }
   const scores = new Map<string, number>();
+  const around = neighboursByWalk(state);
   for (const view of state.views()) {
     if (refusalOf(view, request, held.byValue) !== null) continue;
-    scores.set(view.host.id, scoreOf(view, request, held, policy, { scale: state.scale, kept }));
+    const score = scoreOf(view, request, held, policy, { scale: state.scale, kept });
+    scores.set(view.host.id, score + nearScore(view.host, request.group, around));
   }
   return scores;
+}
+
+/** The hosts with something of a class. */
+type HostsWith = (name: string) => readonly Host[];
+
+function neighboursByWalk(state: CellState): HostsWith {
+  const views = [...state.views()];
+  return (name) =>
+    views
+      .filter(({ ledger }) => (usedOf(ledger).scalars[classScalar(name)] ?? 0) > 0)
+      .map(({ host }) => host);
+}
+
+/** What the neighbours add that the group is drawn to. */
+function nearScore(host: Host, { near = [] }: Group, hostsWith: HostsWith): number {
+  let score = 0;
+  for (const { class: name, over = 'id', weight } of near) {
+    const value = attributeOf(host, over);
+    if (value !== undefined && hostsWith(name).some((other) => attributeOf(other, over) === value))
+      score += weight / WEIGHT_FULL;
+  }
+  return score;
 }
 
 /** What is kept from the request of each model, all hosts counted anew. */

@@ -6,7 +6,6 @@ import { HostClasses } from './host-classes.ts';
 import { HostTally, widened } from './host-tables.ts';
 import { GpuStock } from './gpu-stock.ts';
 import { inOrder, orderOf } from './host-order.ts';
-import { NO_SCALARS } from '../cell/resources.ts';
 import type { Host } from '../host/host.ts';
 import type { HostSlot, Use } from './host-slot.ts';
 import { fillRow, shiftRow } from './host-slot.ts';
@@ -160,7 +159,7 @@ export class CellIndex {
     shiftRow(slot, this.#rows, slot.index * ROW, use, sign);
     if (use.gpus.length > 0) this.#gpuStock?.set(slot);
     this.#markApart(slot.index, false);
-    if (use.resources.scalars !== NO_SCALARS) this.domains.mark(slot);
+    this.domains.markShift(slot, use.resources.scalars);
     this.#mark(slot.index);
   }
 

@@ -12,8 +12,8 @@
  * - `selection.ts`: the classes that a group may use, in strata of equal preference; `selections.ts` keeps those last used
  * - `spread-shares.ts`: the share of each value of a spread attribute
  * - `preemption-index.ts`: trees over what would be free without lower precedences; `band-table.ts`: what each precedence holds
- * - `neighbour-trees.ts`: trees over the hosts where nothing is in the way of some classes of interference
- * - `neighbour-domains.ts`: the racks, zones and so on that have some class, or who avoids it that far
+ * - `neighbour-trees.ts`: trees over the hosts where nothing is in the way of some classes of interference, or that have some
+ * - `neighbour-domains.ts`: the hosts, racks, zones and so on that have some class, or who avoids it that far
  * - `gpu-stock.ts`: free devices by model
  *
  * `docs/decisions/private-cell-state.md`

@@ -2,7 +2,7 @@ import { CapacityTree, ROW } from './capacity-tree.ts';
 import type { HostClasses } from './host-classes.ts';
 import type { HostSlot } from './host-slot.ts';
 import { widened } from './host-tables.ts';
-import { mayJoin } from '../cell/interference.ts';
+import { isInUse, mayJoin } from '../cell/interference.ts';
 
 /** A tree for each way to be a neighbour, and each part of the hosts; cells have few. */
 const TREES_MAX = 16;
@@ -23,10 +23,17 @@ export interface HostPart {
   readonly classes: readonly number[];
 }
 
+/** Which hosts a tree has, by the scalars in use there; each list in one order. */
+export interface NeighbourRule {
+  /** What must not be in use. */
+  readonly opposed: readonly string[];
+  /** What must be. */
+  readonly wanted: readonly string[];
+}
+
 interface Kept {
   readonly tree: CapacityTree;
-  /** What must not be in use on its hosts. */
-  readonly opposed: readonly string[];
+  readonly rule: NeighbourRule;
   /** Key of its part; null: it has all hosts. */
   readonly part: string | null;
   /** 1 for the classes of its part, by number. */
@@ -37,8 +44,8 @@ interface Kept {
 }
 
 /**
- * Trees of the hosts where nothing is in the way of a neighbour of some classes, by what they have free: where nearly every
- * host has something that is avoided, the few others are found without a look at each. Built and updated by `treeFor`, so
+ * Trees of the hosts where nothing is in the way of a neighbour of some classes, or that have some class, by what they have
+ * free: where nearly every host has something that is avoided, the few others are found without a look at each. Built and updated by `treeFor`, so
  * that who says nothing of neighbours pays for one mark a change, and nothing before the first who does.
  */
 export class NeighbourTrees {
@@ -62,23 +69,22 @@ export class NeighbourTrees {
   }
 
   /**
-   * @param opposed scalars that must not be in use there, in one order
    * @param part null: all hosts
    * @returns null: none is kept for these, and a search looks at each host
    */
-  treeFor(opposed: readonly string[], part: HostPart | null): CapacityTree | null {
+  treeFor(rule: NeighbourRule, part: HostPart | null): CapacityTree | null {
     this.#searches += 1;
-    const known = this.#find(opposed, part?.key ?? null);
+    const known = this.#find(rule, part?.key ?? null);
     if (known === null && !this.#makesRoom()) return null;
     this.#catchUp();
-    const kept = known ?? this.#grow(opposed, part);
+    const kept = known ?? this.#grow(rule, part);
     kept.lastUse = this.#searches;
     return kept.tree;
   }
 
-  #find(opposed: readonly string[], part: string | null): Kept | null {
+  #find(rule: NeighbourRule, part: string | null): Kept | null {
     for (const kept of this.#trees)
-      if (kept.part === part && this.#isCurrent(kept) && areSame(kept.opposed, opposed)) return kept;
+      if (kept.part === part && this.#isCurrent(kept) && areSame(kept.rule, rule)) return kept;
     return null;
   }
 
@@ -97,14 +103,14 @@ export class NeighbourTrees {
     return true;
   }
 
-  #grow(opposed: readonly string[], part: HostPart | null): Kept {
+  #grow(rule: NeighbourRule, part: HostPart | null): Kept {
     const { classes, version } = this.#source.classes;
     const isIn = new Uint8Array(classes.length);
     for (const number of part?.classes ?? []) isIn[number] = 1;
     const hosts = part?.classes.flatMap((number) => classes[number]?.hosts ?? []) ?? null;
     const tree = new CapacityTree(hosts);
     if (hosts === null) tree.resize(this.#source.size);
-    const kept = { tree, opposed, part: part?.key ?? null, classes: isIn, version, lastUse: this.#searches };
+    const kept = { tree, rule, part: part?.key ?? null, classes: isIn, version, lastUse: this.#searches };
     for (let position = 0; position < tree.size; position++) this.#refill(kept, tree.hostAt(position));
     this.#trees.push(kept);
     return kept;
@@ -124,12 +130,22 @@ export class NeighbourTrees {
     this.#dirty.length = 0;
   }
 
-  #refill({ tree, opposed }: Kept, host: number): void {
-    const isOpen = mayJoin(opposed, this.#source.slot(host).scalars);
+  #refill({ tree, rule }: Kept, host: number): void {
+    const { scalars } = this.#source.slot(host);
+    const isOpen = mayJoin(rule.opposed, scalars) && hasAll(rule.wanted, scalars);
     tree.update(host, this.#source.rows, host * ROW, isOpen);
   }
 }
 
-function areSame(a: readonly string[], b: readonly string[]): boolean {
+function hasAll(wanted: readonly string[], scalars: HostSlot['scalars']): boolean {
+  for (const name of wanted) if (!isInUse(scalars, name)) return false;
+  return true;
+}
+
+function areSame(a: NeighbourRule, b: NeighbourRule): boolean {
+  return areEqual(a.opposed, b.opposed) && areEqual(a.wanted, b.wanted);
+}
+
+function areEqual(a: readonly string[], b: readonly string[]): boolean {
   return a.length === b.length && a.every((name, at) => name === b[at]);
 }

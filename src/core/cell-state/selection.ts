@@ -44,7 +44,7 @@ export interface Selection {
   readonly inOrder: () => Int32Array | null;
   /** Sum of the affinities' weights by class, in units of the load score's range. */
   readonly affinityOf: Float64Array;
-  /** The attributes of `distinct`, `spread`, the requested shared resources and avoided classes, without `id`. */
+  /** The attributes of `distinct`, `spread`, the requested shared resources, and classes that are avoided or wanted near, without `id`. */
   readonly attributes: readonly string[];
   /** For each attribute: the number of the class's value; −1: not set. */
   readonly valueOf: readonly Int32Array[];

@@ -50,7 +50,7 @@ export class Selections {
     let key = this.#keyOf(group);
     const models = ask.gpu === null ? [] : ask.gpu.models;
     if (models.length > 0) key += `\ng${models.join(',')}`;
-    const sharers = this.#sharersOf(ask);
+    const sharers = this.#sharersOf(group, ask);
     if (sharers.length > 0) key += `\np${sharers.join(',')}`;
     const known = this.#known.get(key);
     if (known?.version === this.#index.classes.version) {
@@ -63,13 +63,14 @@ export class Selections {
     return made;
   }
 
-  /** What divides the hosts into pools that it asks for, and into domains with neighbours that it avoids. */
-  #sharersOf({ shared, resources }: Ask): readonly string[] {
+  /** What divides the hosts into pools that it asks for, and into domains with neighbours that it avoids or is drawn to. */
+  #sharersOf({ near = NO_NEAR }: Group, { shared, resources }: Ask): readonly string[] {
     const pools = shared === undefined ? NO_ATTRIBUTES : sharersOf(shared, this.#pools);
     const { scalars } = resources;
     const rules = scalars === NO_SCALARS ? [] : this.#index.domains.rulesFor(scalars);
-    if (rules.length === 0) return pools;
-    return [...new Set([...pools, ...rules.map(({ attribute }) => attribute)])].sort();
+    if (rules.length + near.length === 0) return pools;
+    const drawn = near.flatMap(({ over }) => over ?? []).map(plainAttribute);
+    return [...new Set([...pools, ...rules.map(({ attribute }) => attribute), ...drawn])].sort();
   }
 
   #use(known: Selection): void {
@@ -142,6 +143,8 @@ function attributesOf(group: Group, models: boolean): string[] {
   ];
   return [...new Set(names.map(plainAttribute))];
 }
+
+const NO_NEAR: NonNullable<Group['near']> = Object.freeze([]);
 
 const NO_ATTRIBUTES: readonly string[] = Object.freeze([]);
 

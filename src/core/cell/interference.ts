@@ -1,12 +1,14 @@
 /**
- * Classes of interference: what a group is to its neighbours, and which neighbours it avoids. Both are amounts of its
- * claim, named scalars that no host has: so a ledger counts them by precedence like all else, and a version that does not
+ * Classes of interference: what a group is to its neighbours, which neighbours it avoids, and which it would rather have.
+ * The first two are amounts of its claim, named scalars that no host has: so a ledger counts them by precedence like all else, and a version that does not
  * know them places nothing that has them. Two of these names oppose each other: the fit rule refuses the one on a host
  * where the other is in use, whichever came first.
  *
  *     class: latency                                 class.latency
  *     avoid: [batch]                                 avoid.batch
  *     avoid: [{ class: batch, over: host.rack }]     avoid.batch, over.batch.rack
+ *
+ * What it would rather have (`near`) is a wish of its next placement, like an affinity, and no part of a claim.
  */
 
 type Scalars = Readonly<Record<string, number>>;
@@ -18,13 +20,23 @@ export interface Avoided {
   readonly over?: string;
 }
 
-/** What a group says of neighbours. Absent: it is of no class, and avoids none. */
+/** Neighbours that a group would rather have; it is placed anyway where there are none. */
+export interface Near {
+  readonly class: string;
+  /** On any host that has the same value of this attribute; absent: on its host. */
+  readonly over?: string;
+  /** 1 to 100, as of affinities. */
+  readonly weight: number;
+}
+
+/** What a group says of neighbours. Absent: it is of no class, avoids none, and is drawn to none. */
 export interface Interference {
   readonly class?: string;
   readonly avoid?: readonly Avoided[];
+  readonly near?: readonly Near[];
 }
 
-/** A class that is avoided over all hosts of one value of an attribute. */
+/** A class, over all hosts of one value of an attribute. */
 export interface Range {
   readonly class: string;
   readonly attribute: string;
@@ -38,17 +50,31 @@ const OVER = 'over.';
 export function interferenceScalars({ class: own, avoid = [] }: Interference): Scalars | null {
   if (own === undefined && avoid.length === 0) return null;
   const scalars: Record<string, number> = {};
-  if (own !== undefined) scalars[CLASS + own] = 1;
+  if (own !== undefined) scalars[classScalar(own)] = 1;
   for (const { class: other, over } of avoid) {
-    scalars[AVOID + other] = 1;
+    scalars[scalarOf(AVOID, other)] = 1;
     if (over !== undefined) scalars[rangeScalar({ class: other, attribute: over })] = 1;
   }
   return scalars;
 }
 
 export function classScalar(name: string): string {
-  return CLASS + name;
+  return scalarOf(CLASS, name);
 }
+
+function scalarOf(prefix: typeof CLASS | typeof AVOID, name: string): string {
+  const scalars = made[prefix];
+  let scalar = scalars.get(name);
+  if (scalar === undefined) {
+    if (scalars.size === KNOWN_MAX) scalars.clear();
+    scalars.set(name, (scalar = prefix + name));
+  }
+  return scalar;
+}
+
+/** Cache: a text that is made anew is dear to look up, and each decision asks for the same few. */
+const made = { [CLASS]: new Map<string, string>(), [AVOID]: new Map<string, string>() };
+const KNOWN_MAX = 1_024;
 
 export function rangeScalar(range: Range): string {
   return `${OVER}${range.class}.${range.attribute}`;
@@ -61,7 +87,17 @@ export function rangeOf(scalar: string): Range | null {
   return { class: scalar.slice(OVER.length, dot), attribute: scalar.slice(dot + 1) };
 }
 
+/** What no host has shows as less than nothing where it is in use. @param free the free scalars of a host; null: none of any */
+export function isInUse(free: Scalars | null, name: string): boolean {
+  return free !== null && (free[name] ?? 0) < 0;
+}
+
+/** The ranges over which a claim with these avoids somebody. */
 export function rangesOf(scalars: Scalars): readonly Range[] {
+  return saidBy(scalars).ranges;
+}
+
+function findRanges(scalars: Scalars): readonly Range[] {
   let ranges: Range[] | null = null;
   for (const name in scalars) {
     const range = rangeOf(name);
@@ -82,9 +118,8 @@ export function opposedBy(scalar: string): string | null {
   return opposed;
 }
 
-/** Cache: the same few names are asked for in every decision, and a text that is made anew is dear to look up. */
+/** Cache, as of `made`. */
 const known = new Map<string, string | null>();
-const KNOWN_MAX = 1_024;
 
 function findOpposed(scalar: string): string | null {
   if (scalar.startsWith(CLASS)) return AVOID + scalar.slice(CLASS.length);
@@ -95,15 +130,23 @@ function findOpposed(scalar: string): string | null {
 
 /** The scalars that must not be in use on a host that a claim with these joins, each once, in one order. */
 export function opposedTo(scalars: Scalars): readonly string[] {
-  if (scalars !== last.scalars) last = { scalars, opposed: findAllOpposed(scalars) };
-  return last.opposed;
+  return saidBy(scalars).opposed;
+}
+
+interface Said {
+  readonly scalars: Scalars | null;
+  readonly opposed: readonly string[];
+  readonly ranges: readonly Range[];
+}
+
+function saidBy(scalars: Scalars): Said {
+  if (scalars !== last.scalars)
+    last = { scalars, opposed: findAllOpposed(scalars), ranges: findRanges(scalars) };
+  return last;
 }
 
 /** Cache: the parts of one decision ask for the same claim. */
-let last: { readonly scalars: Scalars | null; readonly opposed: readonly string[] } = {
-  scalars: null,
-  opposed: [],
-};
+let last: Said = { scalars: null, opposed: [], ranges: [] };
 
 function findAllOpposed(scalars: Scalars): readonly string[] {
   let opposed: string[] | null = null;
@@ -121,7 +164,7 @@ const NONE: readonly string[] = [];
 
 /** May a claim to which these are opposed join the host? @param free its free scalars; null: none of any */
 export function mayJoin(opposed: readonly string[], free: Scalars | null): boolean {
-  if (free !== null) for (const name of opposed) if ((free[name] ?? 0) < 0) return false;
+  if (free !== null) for (const name of opposed) if (isInUse(free, name)) return false;
   return true;
 }
 

@@ -3,18 +3,26 @@ import { CapacityTree, ROW } from '../cell-state/capacity-tree.ts';
 import type { Chance } from '../random/chance.ts';
 import type { HostScorer } from './host-scorer.ts';
 
-/** The hosts of a search: a tree, or a list so short that trying each is cheapest. */
+/** The hosts of a search: a tree, or a list in order, so short that trying each is cheapest. */
 export type Source = CapacityTree | readonly number[] | ApartTree;
 
 /** A tree that has only the hosts whose neighbours the request may join. */
 export interface ApartTree {
   readonly apart: CapacityTree;
+  /** It has no hosts of other strata. */
+  readonly isOfStratum: boolean;
 }
 
 const NO_HOSTS: readonly number[] = [];
 
+/** Whose candidates: hosts of a stratum with the same company (`Neighbourhood`). */
+export interface PartOfHosts {
+  readonly stratum: number;
+  readonly company: number;
+}
+
 /**
- * The candidates of one stratum: fitting hosts with their scores, each drawn once. Preferred hosts are candidates from
+ * The candidates of one part of the hosts: fitting hosts with their scores, each drawn once. Preferred hosts are candidates from
  * the beginning. The others follow in table order, which is random, from a random start: to the end of the chance's part
  * and round to the start, then, while none of these is any good, through one after the other of the parts behind it in the
  * same way. So visitors of a part that its own scheduler leaves empty begin apart.
@@ -25,14 +33,19 @@ const NO_HOSTS: readonly number[] = [];
 export class Candidates {
   readonly hosts: number[] = [];
   readonly scores: number[] = [];
+  readonly company: number;
   /** Position of the best candidate; −1: not known. */
   #top = -1;
   readonly #source: CapacityTree | readonly number[];
   readonly #isApart: boolean;
+  /** The source alone decides, but for ledgers that are unread. */
+  readonly #isDecided: boolean;
   readonly #stratum: number;
   readonly #scorer: HostScorer;
   /** Never drawn: already added, or they do not fit. */
   readonly #preferred: readonly number[];
+  /** Came from another part. Never drawn either; null: none did. */
+  #admitted: Set<number> | null = null;
   readonly #start: number;
   readonly #first: number;
   readonly #end: number;
@@ -52,7 +65,7 @@ export class Candidates {
 
   constructor(
     source: Source,
-    stratum: number,
+    { stratum, company }: PartOfHosts,
     scorer: HostScorer,
     chance: Chance,
     preferred: readonly number[] = NO_HOSTS,
@@ -60,7 +73,9 @@ export class Candidates {
     const hosts = 'apart' in source ? source.apart : source;
     this.#source = hosts;
     this.#isApart = hosts !== source;
+    this.#isDecided = 'apart' in source && source.isOfStratum && scorer.isPlainApart;
     this.#stratum = stratum;
+    this.company = company;
     this.#scorer = scorer;
     this.#preferred = preferred;
     const size = hosts instanceof CapacityTree ? hosts.size : hosts.length;
@@ -137,6 +152,12 @@ export class Candidates {
     this.drop(place);
   }
 
+  /** A host has come into this part: by a pick, it has the company now. */
+  admit(host: number): void {
+    (this.#admitted ??= new Set()).add(host);
+    this.#addIfFits(host);
+  }
+
   rescore(): void {
     for (let place = 0; place < this.hosts.length; place++) {
       const host = this.hosts[place]!;
@@ -160,8 +181,11 @@ export class Candidates {
       }
       this.#cursor = position + 1;
       const host = tree.hostAt(position);
-      if (this.#isPreferred(host)) continue;
-      if (this.#scorer.accepts(host, this.#stratum, this.#isApart))
+      if (this.#isKnown(host)) continue;
+      if (
+        (this.#isDecided && this.#scorer.isRead(host)) ||
+        this.#scorer.accepts(host, this.#stratum, this.company, this.#isApart)
+      )
         this.#add(host, tree.values, tree.offsetOf(position));
     }
   }
@@ -171,7 +195,7 @@ export class Candidates {
       if (this.#cursor >= this.#until && !this.#turn()) return;
       const host = list[this.#cursor]!;
       this.#cursor += 1;
-      if (!this.#isPreferred(host)) this.#addIfFits(host);
+      if (!this.#isKnown(host)) this.#addIfFits(host);
     }
   }
 
@@ -212,12 +236,14 @@ export class Candidates {
     this.#until = until;
   }
 
-  #isPreferred(host: number): boolean {
-    return this.#preferred.length > 0 && this.#preferred.includes(host);
+  #isKnown(host: number): boolean {
+    return (
+      (this.#preferred.length > 0 && this.#preferred.includes(host)) || this.#admitted?.has(host) === true
+    );
   }
 
   #addIfFits(host: number): void {
-    if (!this.#scorer.shows(host) || !this.#scorer.accepts(host, this.#stratum)) return;
+    if (!this.#scorer.shows(host) || !this.#scorer.accepts(host, this.#stratum, this.company)) return;
     this.#add(host, this.#scorer.rows, host * ROW);
   }
 

@@ -9,6 +9,7 @@ import type { PlacementPolicy } from '../scoring/policy.ts';
 import type { PlacementRequest } from './placement-request.ts';
 import { WEIGHT_FULL } from '../cell/job.ts';
 import { NO_SCALARS } from '../cell/resources.ts';
+import { Neighbourhood } from './neighbourhood.ts';
 import { PoolCapacity } from './pool-capacity.ts';
 import type { Selection } from '../cell-state/selection.ts';
 import { filling } from '../cell-state/spread-shares.ts';
@@ -40,10 +41,12 @@ export class GroupCount {
   readonly #pools: PoolCapacity;
   /** What neighbours in racks and so on say. */
   readonly #domainRules: readonly DomainRule[];
+  /** Null: it is drawn to no neighbours. */
+  readonly near: Neighbourhood | null;
 
   constructor(state: CellState, selection: Selection, request: PlacementRequest, policy: PlacementPolicy) {
     const { index } = state;
-    const { distinct, spread } = request.group;
+    const { distinct, spread, near } = request.group;
     this.#selection = selection;
     this.#index = index;
     this.#classOf = index.classes.classOf;
@@ -58,6 +61,7 @@ export class GroupCount {
     this.#pools = new PoolCapacity(state.pools, selection, index, request.ask);
     const { scalars } = request.ask.resources;
     this.#domainRules = scalars === NO_SCALARS ? NO_LIST : index.domains.rulesFor(scalars);
+    this.near = near === undefined ? null : new Neighbourhood(index, selection, near);
     this.#byValue = selection.valueNames.map(({ length }) => new Array<number>(length).fill(0));
     const { hostsHeld } = request;
     const isCompared =
@@ -89,6 +93,7 @@ export class GroupCount {
   add(host: number): void {
     this.#count(host);
     this.#pools.take(host);
+    this.near?.catchUp();
   }
 
   #count(host: number): void {
@@ -143,13 +148,14 @@ export class GroupCount {
 
   /** The selection's attributes on which `preference` depends. */
   get spreadOver(): readonly SpreadValues[] {
-    const pools = this.#pools.dividing;
-    return pools.length === 0 ? this.#spread : [...this.#spread, ...pools.map(unspread)];
+    const dividing = [...this.#pools.dividing, ...(this.near?.attributes ?? NO_LIST)];
+    return dividing.length === 0 ? this.#spread : [...this.#spread, ...dividing.map(unspread)];
   }
 
-  /** The score from affinity, spread and the pools that are warm, for any host of the class. */
+  /** The score from affinity, spread, the neighbours around and the pools that are warm, for any host of the class. */
   preference(number: number): number {
     let score = (this.#selection.affinityOf[number] ?? 0) - this.#pools.warmth(number);
+    if (this.near !== null) score += this.near.bonusOf(number);
     for (const each of this.#spread)
       score -= each.weight * (this.#fillingOf(each, number) ?? each.largest + 1);
     return score;

@@ -9,6 +9,7 @@ import { lossRuleOf } from '../scoring/fragmentation.ts';
 import type { GroupCount } from './group-count.ts';
 import { mayJoin, opposedTo } from '../cell/interference.ts';
 import type { HostSlot } from '../cell-state/host-slot.ts';
+import type { Neighbourhood } from './neighbourhood.ts';
 import { exactByRow, fitsBeyondRow, needOf, rowFits } from './needs.ts';
 import type { PlacementPolicy, ScoreHost, ScoredHost, ScoredWork } from '../scoring/policy.ts';
 import { PolicyError } from '../scoring/policy.ts';
@@ -24,7 +25,7 @@ import type { Selection } from '../cell-state/selection.ts';
 export interface ScoreParts {
   /** What its load says, or a policy of somebody's own. */
   readonly load: number;
-  /** Affinity, spread, and the copies that are there already. */
+  /** Affinity, spread, neighbours, and the copies that are there already. */
   readonly preference: number;
 }
 
@@ -42,8 +43,12 @@ export class HostScorer {
   readonly #exactByRow: boolean;
   /** The row alone decides. */
   readonly #plain: boolean;
+  /** The row alone decides among hosts of the stratum where nothing is in the way. */
+  readonly isPlainApart: boolean;
   /** Scalars that must not be in use where it goes (`interference.ts`). */
   readonly opposed: readonly string[];
+  /** Null: the company on a host is nothing to it. */
+  readonly #near: Neighbourhood | null;
   /** More is needed than a tree can show. */
   readonly #isHuge: boolean;
   readonly #weights: LeftWeights;
@@ -76,8 +81,11 @@ export class HostScorer {
     this.#asked = this.#emptiness(this.need, 0);
     this.#ranks = ranksOf(request, state);
     this.#isHuge = this.need[DISK]! > AMOUNT_MAX;
-    const isPlain = selection.all && this.#exactByRow && this.#ranks.size === 0;
-    this.#plain = isPlain && !group.forbids && !this.#isHuge && this.opposed.length === 0;
+    this.#near = group.near !== null && group.near.bonuses.length > 1 ? group.near : null;
+    const isRanked = this.#ranks.size > 0;
+    this.isPlainApart =
+      this.#exactByRow && !isRanked && this.#near === null && !group.forbids && !this.#isHuge;
+    this.#plain = this.isPlainApart && selection.all && this.opposed.length === 0;
   }
 
   /** What is free now, a row a host. */
@@ -94,18 +102,25 @@ export class HostScorer {
   }
 
   /**
-   * May the host of the stratum, whose row shows enough, be chosen? `GroupCount.isTaken` is asked later.
+   * May the host of the stratum, whose row shows enough and whose company is this, be chosen? `GroupCount.isTaken` is
+   * asked later.
    * @param isApart it is known to have no neighbours that are opposed, as far as its ledger was read
    */
-  accepts(host: number, stratum: number, isApart = false): boolean {
-    const isUnread = this.#index.unreadCount > 0 && this.#index.unread[host] === 1;
+  accepts(host: number, stratum: number, company: number, isApart = false): boolean {
+    const isUnread = !this.isRead(host);
     if (isUnread && !this.#fitsWhenRead(host)) return false;
     if (this.#plain) return true;
     if (this.#isHuge && !this.shows(host)) return false;
     const { all, stratumOf } = this.#selection;
     if (!all && stratumOf[this.#index.classes.classOf[host]!] !== stratum) return false;
+    if (this.#near !== null && this.#near.companyOn(host) !== company) return false;
     if (this.#ranks.size > 0 && (this.#ranks.get(host) ?? 0) !== this.#rank) return false;
     return this.#allowed(host, isApart && !isUnread);
+  }
+
+  /** Does the row show the newest ledger that is known? */
+  isRead(host: number): boolean {
+    return this.#index.unreadCount === 0 || this.#index.unread[host] === 0;
   }
 
   #fitsWhenRead(host: number): boolean {
@@ -124,7 +139,7 @@ export class HostScorer {
     return this.shows(host) && this.#allowed(host);
   }
 
-  /** The host's score without what all hosts of its stratum share. `rows` at `offset` is its row. */
+  /** The host's score without what all hosts of its part share. `rows` at `offset` is its row. */
   score(host: number, rows: Rows, offset: number): number {
     const empty = this.#emptiness(rows, offset) - this.#asked;
     let score = this.#load(host, rows, offset, empty) - this.#group.sameHostCostOn(host);
@@ -138,17 +153,18 @@ export class HostScorer {
     return this.score(host, this.#index.rows, host * ROW);
   }
 
-  /** The whole score, what its stratum shares included; null: the host does not take one more. */
+  /** The whole score, what its part shares included; null: the host does not take one more. */
   partsOf(host: number): ScoreParts | null {
     const hostClass = this.#index.classes.classOf[host]!;
     const { all, stratumOf, hostAffinities } = this.#selection;
     if (!all && stratumOf[hostClass]! < 0) return null;
     if (!this.stillFits(host) || this.#group.isTaken(host)) return null;
     const [rows, offset] = [this.#index.rows, host * ROW];
-    const own = hostAffinities.length > 0 ? this.#ownAffinity(this.#index.slot(host)) : 0;
+    const affinity = hostAffinities.length > 0 ? this.#ownAffinity(this.#index.slot(host)) : 0;
+    const company = this.#near === null ? 0 : this.#near.bonuses[this.#near.companyOn(host)]!;
     return {
       load: this.#load(host, rows, offset, this.#emptiness(rows, offset) - this.#asked),
-      preference: this.#group.preference(hostClass) + own - this.#group.sameHostCostOn(host),
+      preference: this.#group.preference(hostClass) + affinity + company - this.#group.sameHostCostOn(host),
     };
   }
 

@@ -4,7 +4,8 @@
  * 1. `placement-request.ts`: what is asked for and what comes out
  * 2. `cell-state/selections.ts` gives the strata of usable hosts; `group-count.ts` counts what the group holds, and
  *    `pool-capacity.ts` what its shared resources allow
- * 3. `strata-search.ts` searches stratum by stratum, best preference first; `preference-levels.ts` keeps that order
+ * 3. `strata-search.ts` searches part by part, best preference first: `search-parts.ts` numbers the strata, each divided by the
+ *    `neighbourhood.ts` that the group would rather have; `preference-levels.ts` keeps that order
  * 4. `candidates.ts` draws fitting hosts of a stratum; `needs.ts` tests what a row of free amounts must show, and
  *    `host-scorer.ts` filters and scores each host
  * 5. On the host that is taken, `fit/` chooses devices (`gpu-choice.ts`) and ports
@@ -20,6 +21,7 @@ import { lossRuleOf } from '../scoring/fragmentation.ts';
 import { chooseGpus, NO_SHARES } from '../fit/gpu-choice.ts';
 import { GroupCount } from './group-count.ts';
 import { HostScorer } from './host-scorer.ts';
+import { readForNeighbours } from './neighbourhood.ts';
 import type { Host } from '../host/host.ts';
 import type { HostSlot, Use } from '../cell-state/host-slot.ts';
 import { isEmpty } from '../cell-state/host-slot.ts';
@@ -69,6 +71,7 @@ class Picking {
     this.#request = request;
     this.#chance = chance;
     this.#policy = policy;
+    readForNeighbours(state, request);
     const selection = state.selections.for(request);
     this.#group = new GroupCount(state, selection, request, policy);
     this.#scorer = new HostScorer(state, request, policy, selection, this.#group);

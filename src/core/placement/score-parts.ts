@@ -4,6 +4,7 @@ import type { PlacementPolicy } from '../scoring/policy.ts';
 import { GroupCount } from './group-count.ts';
 import type { ScoreParts } from './host-scorer.ts';
 import { HostScorer } from './host-scorer.ts';
+import { readForNeighbours } from './neighbourhood.ts';
 import type { PlacementRequest } from './placement-request.ts';
 
 /**
@@ -17,6 +18,7 @@ export function scorePartsOf(
   policy: PlacementPolicy,
   hosts: readonly string[],
 ): readonly (ScoreParts | null)[] {
+  readForNeighbours(state, request);
   const selection = state.selections.for(request);
   const group = new GroupCount(state, selection, request, policy);
   const scorer = new HostScorer(state, request, policy, selection, group);

@@ -9,22 +9,26 @@ import type { PlacementPolicy } from '../scoring/policy.ts';
 import { WEIGHT_FULL } from '../cell/job.ts';
 import type { Selection, Stratum } from '../cell-state/selection.ts';
 import { PreferenceLevels } from './preference-levels.ts';
+import { SearchParts } from './search-parts.ts';
 
 /** A stratum with less than one host in so many gets a tree of its own; the tree of all hosts finds others quickly. */
 const RARE = 8;
 /** Beside neighbours, where most hosts may be closed, one with less than one host in so many gets its own. */
 const RARE_APART = 2;
-/** The sample of a level is drawn from at most so many strata: each one more is another tree to visit. */
-const LEVEL_STRATA = 4;
+/** The sample of a level is drawn from at most so many parts: each one more is another tree to visit. */
+const LEVEL_PARTS = 4;
 
-/** More strata than this are kept in `PreferenceLevels`, from the second place on. */
+/** More parts than this are kept in `PreferenceLevels`, from the second place on. */
 const WEIGHED_MAX = 64;
 
-/** For a single stratum. Lists, since short typed arrays cost more to make than to use. */
+/** For a single part. Lists, since short typed arrays cost more to make than to use. */
 const ONE_PREFERENCE: number[] = [0];
 const ONE_SEEN: number[] = [0];
 
 const NO_HOSTS: readonly number[] = [];
+const NOTHING_WANTED: readonly string[] = [];
+/** Hosts of the wanted classes are a list while they are so few; a tree finds more of them. */
+const WANTED_LISTED_MAX = 64;
 
 /** A candidate and its position. */
 export interface Found {
@@ -33,38 +37,42 @@ export interface Found {
 }
 
 /**
- * Searches the best host, stratum by stratum. The sample is divided among the strata of the highest preference; those of
- * lower preference are searched only while their best possible load could still win, or nothing was found.
+ * Searches the best host, part by part (`SearchParts`): where no neighbours are wanted, each is a stratum. The sample is
+ * divided among the parts of the highest preference; those of lower preference are searched only while their best possible
+ * load could still win, or nothing was found.
  */
 export class StrataSearch {
   readonly #index: CellIndex;
   readonly #selection: Selection;
+  readonly #parts: SearchParts;
   readonly #group: GroupCount;
   readonly #scorer: HostScorer;
   readonly #chance: Chance;
   readonly #sample: number;
   readonly #named: readonly number[] | null;
-  /** Hosts that no sample may leave out, and the strata they are in. */
+  /** Hosts that no sample may leave out, and the parts that they may be in. */
   readonly #preferred: readonly number[];
   readonly #preferredIn: readonly number[];
-  /** The highest score of a host without its stratum's preference; Infinity: no bound. */
+  /** The highest score of a host without its part's preference; Infinity: no bound. */
   readonly #scoreMax: number;
   /** Does a picked host stay a candidate? Its score grows with each pick. */
   readonly #keeps: boolean;
   readonly #candidates: (Candidates | undefined)[] = [];
   readonly #preferences: number[];
+  /** 1 for parts that have no host; null: any may have some. */
+  readonly #empty: Uint8Array | null;
   #best: Found | null = null;
   #bestScore = -Infinity;
-  /** Candidates compared for the current place: of all strata, and by stratum. */
+  /** Candidates compared for the current place: of all parts, and by part. */
   #drawn = 0;
   readonly #seen: number[];
-  /** The strata with a count in `#seen`. */
+  /** The parts with a count in `#seen`. */
   readonly #searched: number[] = [];
-  /** Null: all strata are scored for each place. */
+  /** Null: all parts are scored for each place. */
   #levels: PreferenceLevels | null = null;
-  /** Exhausted strata. */
+  /** Exhausted parts. */
   readonly #spent: number[] = [];
-  /** The strata of the current level. */
+  /** The parts of the current level. */
   readonly #alike: number[] = [];
 
   constructor(
@@ -81,20 +89,24 @@ export class StrataSearch {
     this.#scorer = scorer;
     this.#chance = chance;
     this.#sample = Math.max(1, policy.sample);
-    const { hostsNamed, hostsPreferred, hostAffinities, strata } = selection;
+    const parts = new SearchParts(selection, state.index, group);
+    this.#parts = parts;
+    const { hostsNamed, hostsPreferred, hostAffinities } = selection;
     const indicesOf = (ids: readonly string[]): readonly number[] =>
       ids.map((id) => state.indexOf(id)).filter((index) => index >= 0);
     this.#named = hostsNamed === null ? null : indicesOf(hostsNamed);
     this.#preferred = hostsPreferred.length === 0 ? NO_HOSTS : [...new Set(indicesOf(hostsPreferred))];
-    this.#preferredIn = this.#preferred.length === 0 ? NO_HOSTS : this.#strataOf(this.#preferred);
-    let most = group.sameHostCost < 0 ? Infinity : 1;
+    this.#preferredIn = this.#preferred.length === 0 ? NO_HOSTS : this.#partsOf(this.#preferred);
+    // In merged strata the score has what is preferred.
+    let most = group.sameHostCost < 0 || selection.mixed ? Infinity : 1;
     for (const { weight } of hostAffinities) most += Math.max(0, weight / WEIGHT_FULL);
     this.#scoreMax = most;
     // In merged strata a pick changes the scores of its neighbours: the same few hosts would take one after the other.
     this.#keeps = group.sameHostCost <= 0 && policy.score !== 'spread' && !selection.mixed;
-    const many = strata.length > 1;
-    this.#preferences = many ? new Array<number>(strata.length).fill(0) : ONE_PREFERENCE;
-    this.#seen = many ? new Array<number>(strata.length).fill(0) : ONE_SEEN;
+    const many = parts.count > 1;
+    this.#preferences = many ? new Array<number>(parts.count).fill(0) : ONE_PREFERENCE;
+    this.#seen = many ? new Array<number>(parts.count).fill(0) : ONE_SEEN;
+    this.#empty = many ? parts.findEmpty() : null;
   }
 
   /** The best of the sample, or null when no host at all fits. */
@@ -109,18 +121,17 @@ export class StrataSearch {
   #bestCandidate(): Found | null {
     this.#best = null;
     this.#bestScore = -Infinity;
-    if (this.#selection.strata.length === 0) return null;
-    if (this.#selection.strata.length === 1) {
+    if (this.#parts.count === 0) return null;
+    if (this.#parts.count === 1) {
       if (this.#isOver(0) || !this.#hasRoom(0)) return null;
-      this.#searchStratum(0, 0, this.#sample);
+      this.#searchPart(0, 0, this.#sample);
       return this.#best;
     }
     this.#drawn = 0;
-    for (const stratum of this.#searched) this.#seen[stratum] = 0;
+    for (const part of this.#searched) this.#seen[part] = 0;
     this.#searched.length = 0;
-    for (const stratum of this.#preferredIn)
-      if (!this.#isOver(stratum) && this.#hasRoom(stratum))
-        this.#searchStratum(stratum, this.#preferenceOf(stratum), 0);
+    for (const part of this.#preferredIn)
+      if (!this.#isOver(part) && this.#hasRoom(part)) this.#searchPart(part, this.#parts.preference(part), 0);
     if (this.#levels === null) this.#searchWeighed();
     else this.#searchLevels(this.#levels);
     return this.#best;
@@ -136,11 +147,11 @@ export class StrataSearch {
 
   #searchLevels(levels: PreferenceLevels): void {
     for (let number = 0; number < levels.size; number++) {
-      const { preference, strata } = levels.at(number);
+      const { preference, parts } = levels.at(number);
       if (this.#isDecided(preference)) break;
-      this.#searchLevel(preference, strata);
+      this.#searchLevel(preference, parts);
     }
-    for (const stratum of this.#spent) levels.remove(stratum);
+    for (const part of this.#spent) levels.remove(part);
     this.#spent.length = 0;
   }
 
@@ -158,85 +169,105 @@ export class StrataSearch {
       candidates.drop(place);
       return;
     }
+    if (this.#parts.each > 1 && this.#hasMoved(host, candidates)) {
+      candidates.drop(place);
+      this.#admit(host);
+      return;
+    }
     // A host whose score falls with each pick must not keep other hosts out of the sample.
     if (this.#keeps || candidates.dry) candidates.setScore(place, this.#scorer.scoreNow(host));
     else candidates.rest(place);
   }
 
+  /** Is the host in another part since it was picked, being now of a class that the group is drawn to? */
+  #hasMoved(host: number, { company }: Candidates): boolean {
+    return this.#group.near!.companyOn(host) !== company;
+  }
+
+  #admit(host: number): void {
+    const part = this.#parts.partOf(host);
+    if (this.#empty !== null) this.#empty[part] = 0;
+    // One that is opened later finds the host itself.
+    this.#candidates[part]?.admit(host);
+    this.#levels?.restore(part);
+  }
+
   /** Updates the levels after a pick. */
   #follow(host: number): void {
-    if (this.#selection.strata.length <= WEIGHED_MAX) return;
-    if (this.#levels === null) this.#levels = new PreferenceLevels(this.#selection, this.#group);
-    else this.#levels.picked(this.#index.classes.classOf[host] ?? -1);
+    if (this.#parts.count <= WEIGHED_MAX) return;
+    if (this.#levels !== null) {
+      this.#levels.picked(this.#index.classes.classOf[host] ?? -1);
+      return;
+    }
+    this.#levels = new PreferenceLevels(this.#selection, this.#group, this.#parts);
+    for (let part = 0; part < this.#parts.count; part++) if (this.#isEmpty(part)) this.#levels.remove(part);
   }
 
   #weigh(): void {
-    for (let number = 0; number < this.#preferences.length; number++)
-      this.#preferences[number] = this.#isOver(number) ? -Infinity : this.#preferenceOf(number);
+    for (let part = 0; part < this.#preferences.length; part++) {
+      const isOut = this.#isEmpty(part) || this.#isOver(part);
+      this.#preferences[part] = isOut ? -Infinity : this.#parts.preference(part);
+    }
   }
 
-  #preferenceOf(number: number): number {
-    return this.#group.preference(this.#selection.strata[number]?.classes[0] ?? -1);
+  #isEmpty(part: number): boolean {
+    return this.#empty !== null && this.#empty[part] === 1;
   }
 
-  #strataOf(hosts: readonly number[]): readonly number[] {
-    const { stratumOf } = this.#selection;
-    const { classOf } = this.#index.classes;
-    const strata = hosts.map((host) => stratumOf[classOf[host] ?? -1] ?? -1);
-    return [...new Set(strata)].filter((stratum) => stratum >= 0);
+  #partsOf(hosts: readonly number[]): readonly number[] {
+    return [...new Set(hosts.map((host) => this.#parts.partOf(host)))].filter((part) => part >= 0);
   }
 
-  /** Tested only for strata that are searched: of a thousand pools a few give the whole sample. */
-  #hasRoom(stratum: number): boolean {
-    const { strata, mixed } = this.#selection;
-    return mixed || this.#group.hasCapacity(strata[stratum]?.classes[0] ?? -1);
+  /** Tested only for parts that are searched: of a thousand pools a few give the whole sample. */
+  #hasRoom(part: number): boolean {
+    return this.#selection.mixed || this.#group.hasCapacity(this.#parts.classIn(part));
   }
 
-  #isOver(stratum: number): boolean {
-    const candidates = this.#candidates[stratum];
+  #isOver(part: number): boolean {
+    const candidates = this.#candidates[part];
     return candidates !== undefined && candidates.dry && candidates.hosts.length === 0;
   }
 
-  /** Collects the strata with the highest preference below `below`. @returns that preference; -Infinity: none */
+  /** Collects the parts with the highest preference below `below`. @returns that preference; -Infinity: none */
   #gather(below: number): number {
     const preferences = this.#preferences;
     let highest = -Infinity;
     let count = 0;
-    for (let stratum = 0; stratum < preferences.length; stratum++) {
-      const preference = preferences[stratum]!;
+    for (let part = 0; part < preferences.length; part++) {
+      const preference = preferences[part]!;
       if (preference < highest || preference >= below) continue;
       if (preference > highest) {
         highest = preference;
         count = 0;
       }
-      this.#alike[count] = stratum;
+      this.#alike[count] = part;
       count += 1;
     }
     this.#alike.length = count;
     return highest;
   }
 
-  /** Strata of one level share the sample; what some cannot fill goes to the others. */
-  #searchLevel(level: number, strata: readonly number[]): void {
-    const share = Math.max(1, Math.ceil(this.#sample / Math.min(strata.length, LEVEL_STRATA)));
-    this.#searchStrata(level, strata, share);
-    if (strata.length > 1 && this.#drawn < this.#sample)
-      this.#searchStrata(level, strata, share + this.#sample - this.#drawn);
+  /** Parts of one level share the sample; what some cannot fill goes to the others. */
+  #searchLevel(level: number, parts: readonly number[]): void {
+    const share = Math.max(1, Math.ceil(this.#sample / Math.min(parts.length, LEVEL_PARTS)));
+    this.#searchParts(level, parts, share);
+    if (parts.length > 1 && this.#drawn < this.#sample)
+      this.#searchParts(level, parts, share + this.#sample - this.#drawn);
   }
 
-  #searchStrata(level: number, strata: readonly number[], share: number): void {
-    const start = this.#chance.below(strata.length);
-    for (let step = 0; step < strata.length; step++) {
-      const number = strata[(start + step) % strata.length]!;
+  #searchParts(level: number, parts: readonly number[], share: number): void {
+    const start = this.#chance.below(parts.length);
+    for (let step = 0; step < parts.length; step++) {
+      const number = parts[(start + step) % parts.length]!;
       if (this.#best !== null && this.#drawn >= this.#sample) return;
       const hasRoom = this.#hasRoom(number);
-      if (hasRoom) this.#searchStratum(number, level, share);
+      if (hasRoom) this.#searchPart(number, level, share);
       // Capacity of pools and hosts only shrinks while places are chosen.
       if (this.#levels !== null && (!hasRoom || this.#isOver(number))) this.#spent.push(number);
     }
   }
 
-  #searchStratum(number: number, preference: number, share: number): void {
+  #searchPart(number: number, preference: number, share: number): void {
     const candidates = (this.#candidates[number] ??= this.#open(number));
     if (this.#group.forbidsValues) candidates.keepOnly((host) => this.#group.allows(host));
     if (this.#selection.mixed) candidates.rescore();
@@ -253,21 +284,29 @@ export class StrataSearch {
   }
 
   #open(number: number): Candidates {
-    const stratum = this.#selection.strata[number];
-    if (stratum === undefined) throw new Error(`no stratum ${String(number)}`);
-    return new Candidates(this.#sourceOf(stratum), number, this.#scorer, this.#chance, this.#preferred);
+    const [stratum, company] = [this.#parts.stratumOf(number), this.#parts.companyOf(number)];
+    const hosts = this.#selection.strata[stratum];
+    if (hosts === undefined) throw new Error(`no stratum ${String(stratum)}`);
+    const source = this.#sourceOf(hosts, company);
+    return new Candidates(source, { stratum, company }, this.#scorer, this.#chance, this.#preferred);
   }
 
-  #sourceOf({ key, classes, hosts, list }: Stratum): Source {
+  #sourceOf({ key, classes, hosts, list }: Stratum, company: number): Source {
     if (this.#named !== null) return this.#named;
-    if (list !== null) return list;
-    const { all } = this.#index;
+    const near = company === 0 ? null : this.#group.near;
+    const wanted = near?.sizeOf(company) ?? Infinity;
+    if (list !== null && list.length <= wanted) return list;
+    if (near !== null && wanted <= WANTED_LISTED_MAX) return near.hostsWith(company);
+    const { size } = this.#index;
     const { opposed } = this.#scorer;
-    if (opposed.length > 0) {
-      const part = hosts * RARE_APART > all.size ? null : { key, classes };
-      const apart = this.#index.neighbours.treeFor(opposed, part);
-      if (apart !== null) return { apart };
+    if (opposed.length > 0 || near !== null) {
+      const part = hosts * RARE_APART > size ? null : { key, classes };
+      const rule = { opposed, wanted: near?.scalarsOf(company) ?? NOTHING_WANTED };
+      const apart = this.#index.neighbours.treeFor(rule, part);
+      if (apart !== null) return { apart, isOfStratum: part !== null || this.#selection.all };
     }
-    return hosts * RARE > all.size ? all : this.#index.partOf(key, classes);
+    if (near !== null) return near.hostsWith(company);
+    // The trees of all that has something free are brought up to date by who uses them.
+    return hosts * RARE > size ? this.#index.all : this.#index.partOf(key, classes);
   }
 }

@@ -12,8 +12,8 @@ export interface LedgerFeedOptions {
   readonly onBadRecord?: (error: RecordError, key: string) => void;
   /**
    * The host's new ledger lies in the book, not yet decoded; called once until it is. Most ledgers that other schedulers
-   * write change again before this process needs them. Ledgers with an eligibility state are decoded at once, and so are
-   * all while this is absent or `mayWait` returns false.
+   * write change again before this process needs them. Ledgers with an eligibility state are decoded at once, and those that
+   * say something of other hosts (`avoid` over racks), and so are all while this is absent or `mayWait` returns false.
    */
   readonly onUnread?: (host: string) => void;
   readonly mayWait?: () => boolean;
@@ -61,7 +61,8 @@ export class LedgerFeed {
 
   readonly #waits = (text: string): boolean => {
     const { onUnread, mayWait } = this.#options;
-    return onUnread !== undefined && !text.includes(STATE_FIELD) && mayWait?.() !== false;
+    const isUrgent = text.includes(STATE_FIELD) || text.includes(RANGE_SCALAR);
+    return onUnread !== undefined && !isUrgent && mayWait?.() !== false;
   };
 
   #gone(host: string, revision: number): void {
@@ -83,6 +84,8 @@ export class LedgerFeed {
 
 /** The ledger of a host that is ready has no such field. */
 const STATE_FIELD = '"state"';
+/** Of who avoids a class beyond its host (`interference.ts`): those of the class must know of it wherever they look. */
+const RANGE_SCALAR = '"over.';
 
 /** Decodes, for the book that a feed fills, a ledger that the feed left undecoded. */
 export function readerOf(

@@ -21,7 +21,7 @@ export function adviceOn(file: LongFile): RuleFault[] {
 }
 
 function adviceOnService(at: readonly string[], group: GroupFile): RuleFault[] {
-  const { ports = {}, reschedule, update, distinct, spread, avoid = [], tasks, volumes } = group;
+  const { ports = {}, reschedule, update, distinct, spread, avoid = [], near = [], tasks, volumes } = group;
   const count = rangeOf(group).max;
   const advice: RuleFault[] = [];
   const say = (key: string, text: string) => advice.push({ path: [...at, key], text });
@@ -40,7 +40,8 @@ function adviceOnService(at: readonly string[], group: GroupFile): RuleFault[] {
   if (count > 1 && update?.autoRevert === undefined)
     say('update', 'a version that does not come up stays where it failed: update: { autoRevert: true }');
   const isAlone = avoid.some((one) => one.class === group.class);
-  if (count > 1 && distinct === undefined && spread === undefined && !isAlone)
+  const isTogether = near.some((one) => one.class === group.class && !('over' in one));
+  if (count > 1 && distinct === undefined && spread === undefined && !isAlone && !isTogether)
     say('count', 'all of them may be on one host: distinct: [host], or spread: [{ by: host.zone }]');
   return advice;
 }

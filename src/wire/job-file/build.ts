@@ -1,6 +1,6 @@
 import { DEFAULT_NAMESPACE } from '../../core/cell/ids.ts';
 import { DEFAULT_ON_RETURN } from '../../core/cell/job.ts';
-import type { Avoided } from '../../core/cell/interference.ts';
+import type { Avoided, Near } from '../../core/cell/interference.ts';
 import type {
   Check,
   CheckProbe,
@@ -116,6 +116,7 @@ function buildGroup(
     distinct: file.distinct ?? [],
     ...(file.class === undefined ? {} : { class: file.class }),
     ...buildAvoid(file),
+    ...buildNear(file),
     tasks: mapValues(file.tasks, (task, taskName) =>
       buildTask(taskName, task, Object.keys(file.ports ?? {})),
     ),
@@ -154,6 +155,16 @@ function buildAvoid({ avoid = [] }: GroupFile): Pick<Group, 'avoid'> {
   });
   const each = new Map(all.map((one) => [`${one.class} ${one.over ?? ''}`, one]));
   return each.size === 0 ? {} : { avoid: [...each.values()] };
+}
+
+/** The rules have seen that none is there twice. */
+function buildNear({ near = [] }: GroupFile): Pick<Group, 'near'> {
+  const all = near.map(({ class: name, ...of }): Near => {
+    const over = 'over' in of && of.over !== 'id' ? of.over : undefined;
+    const weight = ('weight' in of ? of.weight : undefined) ?? DEFAULT_WEIGHT;
+    return { class: name, ...(over === undefined ? {} : { over }), weight };
+  });
+  return all.length === 0 ? {} : { near: all };
 }
 
 /** What is not written stays open: its default may be another one in a later version. */

@@ -87,6 +87,29 @@ const avoided = z.union(
   { error: 'expected a class, or { class: batch, over: host.rack }' },
 );
 
+const near = z.union(
+  [
+    name.transform((text) => ({ class: text })),
+    z.strictObject({
+      class: name.meta({ description: 'A class of interference.', examples: ['cache'] }),
+      over: optional(
+        attribute,
+        'On any host with the same value of this attribute, as far as its scheduler knows. Default: on its host.',
+        'host.rack',
+      ),
+      weight: optional(
+        z
+          .int()
+          .min(1, { error: 'must be at least 1: to stay away from a class is avoid' })
+          .max(bounds.WEIGHT_MAX),
+        'How much it outweighs load and other preferences, 1 to 100. Default 50.',
+        80,
+      ),
+    }),
+  ],
+  { error: 'expected a class, or { class: cache, over: host.rack, weight: 50 }' },
+);
+
 const PERCENT_MAX = 100;
 
 const weight = whole(-bounds.WEIGHT_MAX, bounds.WEIGHT_MAX).refine((value) => value !== 0, {
@@ -182,6 +205,12 @@ export const groupFields = {
     'Classes that it shares no host with, or no rack, whichever was there first.',
     ['batch'],
     [{ class: 'batch', over: 'host.rack' }],
+  ),
+  near: optional(
+    z.array(near).max(bounds.NEAR_MAX),
+    'Classes that it would rather have on its host, or in its rack; it is placed anyway where there is nothing of them.',
+    ['cache'],
+    [{ class: 'cache', over: 'host.rack', weight: 80 }],
   ),
   restart: optional(restart, 'Restarts on the same host.'),
   reschedule: optional(reschedule, 'New allocations on other hosts; never: none, whatever happens.'),

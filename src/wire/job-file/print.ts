@@ -54,6 +54,12 @@ function groupToFile(group: Group, system: boolean): Record<string, unknown> {
         over === undefined ? name : { class: name, over: formatAttribute(over) },
       ),
     ),
+    ...unlessEmpty(
+      'near',
+      (group.near ?? []).map(({ class: name, over, weight }) => ({
+        ...{ class: name, ...(over === undefined ? {} : { over: formatAttribute(over) }), weight },
+      })),
+    ),
     tasks: mapValues(group.tasks, taskToFile),
     restart: {
       attempts: group.restart.attempts,

@@ -21,7 +21,7 @@ export function checkRules(file: LongFile): RuleFault[] {
     const at = ['groups', name];
     if (type === 'system') faults.push(...checkSystem(at, group));
     faults.push(...checkSpread(at, group), ...checkNames(at, group, { file, name }));
-    faults.push(...checkRange(at, group, type));
+    faults.push(...checkRange(at, group, type), ...checkNear(at, group));
     faults.push(...checkCounts(at, group), ...checkPorts(at, group), ...checkTasks(at, group));
     faults.push(...checkSecrets(at, group), ...checkVolumes(at, group, type));
     faults.push(...checkEndpoints(at, group, file.namespace ?? DEFAULT_NAMESPACE));
@@ -37,13 +37,30 @@ export function checkRules(file: LongFile): RuleFault[] {
 }
 
 function checkSystem(at: readonly string[], group: GroupFile): RuleFault[] {
-  const keys = (['count', 'parallelism', 'gang', 'distinct', 'spread'] as const).filter(
+  const keys = (['count', 'parallelism', 'gang', 'distinct', 'spread', 'near'] as const).filter(
     (key) => group[key] !== undefined,
   );
   return keys.map((key) => ({
     path: [...at, key],
     text: 'a system job has one allocation on every matching host; remove this field',
   }));
+}
+
+/** A wish that no place fulfils, and one that is written twice. */
+function checkNear(at: readonly string[], { near = [], avoid = [] }: GroupFile): RuleFault[] {
+  const placeOf = (one: (typeof near | typeof avoid)[number]): string =>
+    'over' in one && one.over !== undefined ? plainAttribute(one.over) : 'id';
+  return near.flatMap((one, n): RuleFault[] => {
+    const place = placeOf(one);
+    const path = [...at, 'near', String(n)];
+    const isSame = (other: (typeof near)[number]): boolean =>
+      other.class === one.class && placeOf(other) === place;
+    if (near.findIndex(isSame) < n) return [{ path, text: `near ${one.class} is said twice; remove one` }];
+    const isAvoided = avoid.some(
+      (other) => other.class === one.class && (place === 'id' || placeOf(other) === place),
+    );
+    return isAvoided ? [{ path, text: `avoid keeps it from ${one.class} there; remove one of the two` }] : [];
+  });
 }
 
 function checkUpdate(

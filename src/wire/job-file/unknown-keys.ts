@@ -44,6 +44,8 @@ const SYNONYMS: Readonly<Record<string, string>> = {
   affinity: 'affinities',
   antiaffinity: 'avoid',
   podantiaffinity: 'avoid',
+  podaffinity: 'near',
+  colocate: 'near',
   timeout: 'deadline',
   activedeadlineseconds: 'deadline',
   killtimeout: 'stop',

@@ -103,6 +103,9 @@ const group = z.looseObject({
   distinct: z.array(z.string()),
   class: z.exactOptional(z.string()),
   avoid: z.exactOptional(z.array(z.looseObject({ class: z.string(), over: z.exactOptional(z.string()) }))),
+  near: z.exactOptional(
+    z.array(z.looseObject({ class: z.string(), over: z.exactOptional(z.string()), weight })),
+  ),
   tasks: z.record(z.string(), task),
   restart: z.looseObject({
     attempts: whole,

@@ -51,6 +51,8 @@ export const SHA256_PATTERN = /^[0-9a-f]{64}$/;
 export const SCALARS_MAX = 16;
 /** Classes of interference that one group avoids. */
 export const AVOID_MAX = 8;
+/** Classes that one group is near: a search tells hosts apart by which of them they have. */
+export const NEAR_MAX = 4;
 /** Of a whole group: each of its tasks, its volumes and its neighbours may ask for some. */
 export const CLAIM_SCALARS_MAX = 64;
 export const SCALAR_AMOUNT_MAX = 1_000_000_000;

@@ -24,6 +24,7 @@ const SERVICE = {
       ports: ['http'],
       class: 'latency',
       avoid: ['noisy', { class: 'cache', over: 'host.rack' }],
+      near: ['web', { class: 'db', over: 'host.zone', weight: 80 }],
       restart: { attempts: 1, delay: '1s' },
       tasks: { main: { command: ['sleep', '5'], resources: { cpu: '10m', memory: '16Mi' } } },
     },

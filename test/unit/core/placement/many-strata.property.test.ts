@@ -7,7 +7,17 @@ import { place } from '../../../../src/core/placement/placement.ts';
 import { rankByWalk } from '../../../support/placement-walk.ts';
 import { STRATA_MAX } from '../../../../src/core/cell-state/selection.ts';
 import type { KnownHost } from '../../../../src/core/cell-state/host-slot.ts';
-import { amounts, chanceOf, expr, makeCell, makeGroup, makeHost, makeRequest } from './placement-fixtures.ts';
+import type { Near } from '../../../../src/core/cell/interference.ts';
+import {
+  amounts,
+  chanceOf,
+  expr,
+  makeCell,
+  makeClaim,
+  makeGroup,
+  makeHost,
+  makeRequest,
+} from './placement-fixtures.ts';
 
 /** Of racks and zones; most of the former are not named, and share a half. */
 const TARGETS = { r1: 20, r2: 5, r3: 0, z0: 10, z1: 15 };
@@ -55,19 +65,29 @@ describe('groups that are spread over very many values', () => {
     expect(counts.length).toBeGreaterThan(racks / 3);
   }, 60_000);
 
-  it('picks as the walk over all hosts would, place after place, over any spread and affinity', () => {
+  it('picks as the walk over all hosts would, place after place, over any spread and affinity, and near any class (S3.17)', () => {
     const anyHost = fc.record({ rack: fc.nat(99), zone: fc.nat(3), cpu: fc.integer({ min: 0, max: 3 }) });
     const anyGroup = fc.record({
       targets: fc.boolean(),
       spread: fc.constantFrom(['rack'], ['rack', 'zone'], ['zone', 'rack'], []),
       favoured: fc.option(fc.nat(99)),
       distinct: fc.constantFrom([], ['rack'], ['id']),
+      near: fc.constantFrom<readonly Near[]>(
+        ...[[], [], [{ class: 'own', weight: 60 }], [{ class: 'own', over: 'rack', weight: 30 }]],
+        [
+          { class: 'other', weight: 80 },
+          { class: 'own', weight: 20 },
+          { class: 'other', over: 'zone', weight: 10 },
+        ],
+      ),
+      /** Something of the other class. */
+      others: fc.array(fc.nat(149), { maxLength: 6 }),
     });
     const law = fc.property(
       fc.array(anyHost, { minLength: 70, maxLength: 150 }),
       anyGroup,
       fc.nat(),
-      (hosts, { spread, targets, favoured, distinct }, seed) => {
+      (hosts, { spread, targets, favoured, distinct, near, others }, seed) => {
         const state = makeCell(
           hosts.map(({ rack, zone, cpu }, n) =>
             makeHost(`h${String(n)}`, {
@@ -80,6 +100,10 @@ describe('groups that are spread over very many values', () => {
             }),
           ),
         );
+        for (const n of new Set(others)) {
+          const resources = { ...amounts(500, 1000), scalars: { 'class.other': 1 } };
+          state.assume(makeClaim(`o${String(n)}`, `h${String(n)}`, { resources }));
+        }
         const affinities =
           favoured === null ? [] : [{ expression: expr('rack', '==', `r${String(favoured)}`), weight: 70 }];
         const preferences = makeGroup({
@@ -87,10 +111,11 @@ describe('groups that are spread over very many values', () => {
             ...{ attribute, weight: 100 - 30 * n },
             ...(targets ? { targets: TARGETS } : {}),
           })),
-          ...{ affinities, distinct },
+          ...{ affinities, distinct, near },
         });
         const policy = { ...BINPACK, sample: Infinity };
-        const request = makeRequest({ group: preferences, resources: amounts(1000, 100), count: 60 });
+        const resources = { ...amounts(1000, 100), scalars: { 'class.own': 1 } };
+        const request = makeRequest({ group: preferences, resources, count: 60 });
         const held: KnownHost[] = [];
         const { chosen, unplaced } = place(state, request, chanceOf(seed), policy);
         for (const [n, each] of chosen.entries()) {

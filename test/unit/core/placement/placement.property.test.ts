@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { CellState } from '../../../../src/core/cell-state/cell-state.ts';
 import type { Chance } from '../../../../src/core/random/chance.ts';
 import type { Claim } from '../../../../src/core/cell/claim.ts';
-import type { Interference } from '../../../../src/core/cell/interference.ts';
+import type { Interference, Near } from '../../../../src/core/cell/interference.ts';
 import { interferenceScalars } from '../../../../src/core/cell/interference.ts';
 import type { Host } from '../../../../src/core/host/host.ts';
 import type { Affinity, Expression } from '../../../../src/core/cell/job.ts';
@@ -86,12 +86,25 @@ const anyInterference: fc.Arbitrary<Interference> = fc.constantFrom(
   },
 );
 
+const anyNear: fc.Arbitrary<readonly Near[]> = fc.uniqueArray(
+  fc.record(
+    {
+      class: fc.constantFrom('a', 'b'),
+      over: fc.constantFrom('zone', 'os'),
+      weight: fc.constantFrom(20, 50, 100),
+    },
+    { requiredKeys: ['class', 'weight'] },
+  ),
+  { selector: ({ class: name, over = '' }) => `${name} ${over}`, maxLength: 3 },
+);
+
 const anyRequest: fc.Arbitrary<PlacementRequest> = fc
   .record({
     cpu: fc.constantFrom(0, 500, 1000, 3000),
     memory: fc.constantFrom(0, 512, 2048),
     cache: fc.constantFrom(0, 0, 0, 1),
     neighbours: anyInterference,
+    near: fc.option(anyNear, { nil: undefined }),
     gpu: fc.constantFrom(
       null,
       null,
@@ -130,10 +143,10 @@ const anyRequest: fc.Arbitrary<PlacementRequest> = fc
     avoid: fc.array(fc.integer({ min: 0, max: 15 }), { maxLength: 3 }),
     refuse: fc.array(fc.integer({ min: 0, max: 15 }), { maxLength: 3 }),
   })
-  .map(({ cpu, memory, cache, neighbours, gpu, ports, shared, count, held, avoid, refuse, ...preferences }) =>
+  .map(({ cpu, memory, cache, neighbours, near, gpu, ports, shared, count, held, avoid, refuse, ...says }) =>
     makeRequest({
       ...(shared === undefined ? {} : { shared }),
-      group: makeGroup(preferences),
+      group: makeGroup({ ...says, ...(near === undefined ? {} : { near }) }),
       resources: {
         ...amounts(cpu, memory),
         scalars: { ...(cache > 0 ? { cache } : {}), ...interferenceScalars(neighbours) },
@@ -311,7 +324,7 @@ function heldIn(state: CellState, request: PlacementRequest): PlacementRequest {
   return { ...request, hostsHeld: request.hostsHeld.map(({ id: name }) => state.known(name)) };
 }
 
-describe('place against the walk over all hosts', () => {
+describe('place against the walk over all hosts, also with neighbours (S3.17)', () => {
   it('S3.15 finds a place if and only if the walk does, and each pick fits by the one fit rule', () => {
     const law = fc.property(anyCell, anyRequest, anyPolicy, fc.nat(), (cell, drawn, policy, seed) => {
       const state = build(cell, seed);
@@ -387,6 +400,16 @@ describe('place against the walk over all hosts', () => {
         affinities: [{ expression: rare, weight: 30 }],
       }),
       makeGroup({ distinct: ['zone'] }),
+      makeGroup({ near: [{ class: 'rare', weight: 50 }] }),
+      makeGroup({ near: [{ class: 'a', weight: 60 }], constraints: [rare] }),
+      makeGroup({
+        spread: [{ attribute: 'zone', weight: 50 }],
+        near: [
+          { class: 'a', weight: 20 },
+          { class: 'b', weight: 40 },
+          { class: 'rare', over: 'os', weight: 30 },
+        ],
+      }),
     ];
     const gpus = [
       null,
@@ -407,6 +430,9 @@ describe('place against the walk over all hosts', () => {
       for (let round = 0; round < 6; round++) {
         load(state, chance, hostsCount, 600);
         settle(state, chance, hostsCount, round);
+        const resources = { ...amounts(10, 10), scalars: { 'class.rare': 1 } };
+        const rarely = id(chance.below(hostsCount));
+        state.assume(makeClaim(`rare-${String(round)}`, rarely, { resources }));
         const request = makeRequest({
           group: groups[chance.below(groups.length)] ?? makeGroup(),
           gpu: gpus[chance.below(gpus.length)] ?? null,

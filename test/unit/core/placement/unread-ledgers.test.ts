@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { CellState } from '../../../../src/core/cell-state/cell-state.ts';
+import { interferenceScalars } from '../../../../src/core/cell/interference.ts';
 import type { Ledger } from '../../../../src/core/fit/ledger.ts';
 import { fitShortfall } from '../../../../src/core/fit/fit.ts';
 import { EMPTY_LEDGER, withClaim } from '../../../../src/core/fit/ledger.ts';
@@ -31,6 +32,27 @@ const changes = fc.array(
   }),
   { maxLength: 30 },
 );
+
+it('S3.17 finds the neighbours of other hosts in ledgers that lie unread: those it would be near, and those it avoids', () => {
+  const cache = { ...amounts(10, 10), scalars: { 'class.cache': 1 } };
+  const there = withClaim(EMPTY_LEDGER, makeClaim('x', 'h7', { resources: cache }));
+  const hostFor = (part: Parameters<typeof makeRequest>[0]): string => {
+    const late = new CellState((id) => late.setLedger(id, there, 5));
+    for (const host of hosts) {
+      late.setHost(host);
+      late.setAlive(host.id, true);
+    }
+    late.setUnread('h7');
+    return place(late, makeRequest(part), chanceOf(3), BINPACK).chosen[0]?.host ?? '';
+  };
+  const near = (over?: string) =>
+    makeGroup({ near: [{ class: 'cache', weight: 100, ...(over === undefined ? {} : { over }) }] });
+  expect(hostFor({ group: near() })).toBe('h7');
+  expect(['h1', 'h4', 'h7', 'h10']).toContain(hostFor({ group: near('zone') }));
+  const scalars = interferenceScalars({ avoid: [{ class: 'cache', over: 'zone' }] }) ?? {};
+  for (let n = 0; n < 8; n++)
+    expect(['h1', 'h4', 'h7', 'h10']).not.toContain(hostFor({ resources: { ...amounts(1, 1), scalars } }));
+});
 
 it('a cell whose ledgers are read late places what one places that reads at once, on hosts as wanted, and nothing that does not fit', () => {
   fc.assert(

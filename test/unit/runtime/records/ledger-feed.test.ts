@@ -3,6 +3,8 @@ import { expect, it } from 'vitest';
 import { MemoryCell } from '../../../../src/adapters/memory/cell.ts';
 import { MemoryCellStore } from '../../../../src/adapters/memory/memory.ts';
 import { cellKeys } from '../../../../src/core/cell/keys.ts';
+import { interferenceScalars } from '../../../../src/core/cell/interference.ts';
+import { NO_RESOURCES } from '../../../../src/core/cell/resources.ts';
 import type { Ledger } from '../../../../src/core/fit/ledger.ts';
 import { EMPTY_LEDGER, withClaim } from '../../../../src/core/fit/ledger.ts';
 import { LedgerBook } from '../../../../src/core/commit/ledger-book.ts';
@@ -83,7 +85,7 @@ it('the ledger feed knows what we are writing by its text, and reads anything el
   feed.close();
 });
 
-it('the ledger feed defers decoding, but not of a ledger with an eligibility state', async () => {
+it('the ledger feed defers decoding, but not of a ledger with an eligibility state or with who avoids a class beyond its host', async () => {
   const clock = new ManualClock();
   const store = new MemoryCellStore({ clock });
   const bad: string[] = [];
@@ -117,6 +119,9 @@ it('the ledger feed defers decoding, but not of a ledger with an eligibility sta
   // An eligibility state, and its end.
   expect(await write('h1', ledgerCodec.encode({ ...two, state: 'draining' }))).toEqual(['read h1']);
   expect(await write('h1', ledgerCodec.encode(two))).toEqual(['read h1']);
+  const scalars = interferenceScalars({ avoid: [{ class: 'a', over: 'rack' }] }) ?? {};
+  const far = withClaim(EMPTY_LEDGER, testAllocation('f', 'h1', { resources: { ...NO_RESOURCES, scalars } }));
+  expect(await write('h1', ledgerCodec.encode(far))).toEqual(['read h1']);
   mayWait = false;
   expect(await write('h1', ledgerCodec.encode(one))).toEqual(['read h1']);
   mayWait = true;

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Group, Job } from '../../../../src/core/cell/job.ts';
 import type { PlanMove } from '../../../../src/wire/plan/plan.ts';
 import { pauseRecord } from '../../../support/pauses.ts';
-import { makeGroup } from '../../core/placement/placement-fixtures.ts';
+import { expr, makeGroup } from '../../core/placement/placement-fixtures.ts';
 import { keys, makeJob } from '../cell-world.ts';
 import { PlanWorld } from './plan-world.ts';
 
@@ -115,6 +115,19 @@ describe('what a rebalance would move', () => {
     expect(moves.length).toBeGreaterThanOrEqual(5);
     expect(moves.length).toBeLessThanOrEqual(8);
     expect(moves[0]?.reason).toBe('h1 is fuller than h2');
+  });
+
+  it('S0.39 S3.17 what would rather be near a class goes where the class is now, and then rests', async () => {
+    await world.host('h1');
+    await world.started({ id: 'service-1', kind: 'service' });
+    const near = [{ class: 'cache', weight: 100 }];
+    await running(service('web', { near, count: 1, update: { strategy: 'start-first' } }));
+    await world.host('h2');
+    await running(service('cache', { class: 'cache', count: 1, constraints: [expr('id', '==', 'h2')] }));
+    const [move, ...more] = await movesOf('service-1', 10);
+    expect(told(move === undefined ? [] : [move])).toEqual(['web h1→h2']);
+    expect(move?.reason).toBe('group web prefers h2: its spread, affinity or neighbours');
+    expect(more).toEqual([]);
   });
 
   it('S0.38 nothing where all is well, and nothing to pack hosts closer', async () => {

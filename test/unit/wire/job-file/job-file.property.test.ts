@@ -85,6 +85,17 @@ const group = fc.record(
     avoid: fc.array(fc.oneof(name, fc.record({ class: name, over: fc.constantFrom('host', 'host.rack') })), {
       maxLength: 3,
     }),
+    near: fc.uniqueArray(
+      fc.record(
+        {
+          class: fc.constantFrom('near-cache', 'near-web'),
+          over: fc.constantFrom('host.rack', 'host.zone'),
+          weight: fc.integer({ min: 1, max: 100 }),
+        },
+        { requiredKeys: ['class'] },
+      ),
+      { selector: (one) => `${one.class} ${one.over ?? ''}`, maxLength: 3 },
+    ),
     tasks: fc.dictionary(name, task, { minKeys: 1, maxKeys: 3 }),
     restart: fc.record(
       { attempts: fc.integer({ min: 0, max: 9 }), window: duration, on: fc.constantFrom('always', 'never') },

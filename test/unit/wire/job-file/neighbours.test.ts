@@ -30,6 +30,30 @@ describe('S3.17: classes in a job file', () => {
       { avoid: ['noisy', { class: 'noisy', over: 'host.rack' }, { class: 'db', over: 'host' }] },
       { avoid: [{ class: 'noisy' }, { class: 'noisy', over: 'rack' }, { class: 'db' }] },
     ],
+    [
+      { class: 'web', near: ['cache', { class: 'web', over: 'host.rack', weight: 80 }] },
+      {
+        near: [
+          { class: 'cache', weight: 50 },
+          { class: 'web', over: 'rack', weight: 80 },
+        ],
+      },
+    ],
+    [
+      {
+        avoid: ['cache'],
+        near: [
+          { class: 'cache', over: 'host.rack' },
+          { class: 'db', over: 'host' },
+        ],
+      },
+      {
+        near: [
+          { class: 'cache', over: 'rack', weight: 50 },
+          { class: 'db', weight: 50 },
+        ],
+      },
+    ],
   ])('%j is read, stored and printed as it can be read again', (says, wanted) => {
     const job = jobOf(says);
     expect(job.groups['db']).toMatchObject(wanted);
@@ -39,8 +63,8 @@ describe('S3.17: classes in a job file', () => {
   });
 
   it('who says nothing has no field of it', () => {
-    const group = jobOf({ avoid: [] }).groups['db'];
-    expect(group !== undefined && ('avoid' in group || 'class' in group)).toBe(false);
+    const group = jobOf({ avoid: [], near: [] }).groups['db'];
+    expect(group !== undefined && ('avoid' in group || 'near' in group || 'class' in group)).toBe(false);
   });
 
   it('refuses what is no class, and no attribute', () => {
@@ -49,6 +73,31 @@ describe('S3.17: classes in a job file', () => {
     expect(faultOf({ avoid: [{ class: 'a', over: 'rack' }] })).toMatch(/did you mean "host\.rack"/);
     expect(faultOf({ antiAffinity: ['a'] })).toMatch(/avoid/);
     expect(faultOf({ avoid: Array.from({ length: 9 }, (_, n) => `c${String(n)}`) })).toMatch(/avoid/);
+  });
+
+  it('refuses a negative weight, which is avoid, and wishes that no place fulfils or that are said twice', () => {
+    const weighs = (weight: number) => faultOf({ near: [{ class: 'a', weight }] });
+    expect(weighs(1)).toBe('none');
+    for (const weight of [-1, -100, 0])
+      expect(weighs(weight)).toMatch(/near.*at least 1: to stay away from a class is avoid/);
+    expect(weighs(101)).toMatch(/near/);
+    expect(faultOf({ near: ['a', { class: 'a', over: 'host', weight: 3 }] })).toMatch(/near a is said twice/);
+    const far = [{ class: 'a', over: 'host.rack' }];
+    for (const near of [['a'], far])
+      expect(faultOf({ avoid: far, near })).toMatch(/avoid keeps it from a there/);
+    expect(faultOf({ avoid: ['a'], near: far })).toBe('none');
+    expect(faultOf({ near: ['a', 'b', 'c', 'd', 'e'] })).toMatch(/near/);
+    expect(faultOf({ type: 'system', near: ['a'] })).toMatch(/near: a system job has one/);
+    expect(faultOf({ podAffinity: ['a'] })).toMatch(/near/);
+  });
+
+  it('another wish to be near is the same work, and no part of the claim', () => {
+    const before = jobOf({ class: 'a', near: ['b'] });
+    expect(isSameWork(before, jobOf({ class: 'a', near: ['c', { class: 'a', weight: 7 }] }), 'db')).toBe(
+      true,
+    );
+    const [group] = Object.values(before.groups);
+    expect(group === undefined ? {} : askOf(group).resources.scalars).toEqual({ 'class.a': 1 });
   });
 
   it('another class, or another one to avoid, is other work', () => {
