@@ -427,6 +427,7 @@ export class Monitor {
       case 'hosts':
         this.faultWatch.hostChanged(change.now?.value, change.before?.value);
         this.#hostChanged(change.name);
+        this.#refreshSoon();
         break;
       case 'eligibility':
         this.#hostChanged(change.name);
@@ -474,7 +475,6 @@ export class Monitor {
   #hostChanged(host: string): void {
     this.state.statuses.changedAll();
     this.state.names.hostChanged(host);
-    this.#refreshSoon();
   }
 
   #jobChanged(jobKey: string): void {

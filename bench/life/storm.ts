@@ -9,7 +9,7 @@ import { HttpError } from '../../src/ports/http.ts';
 import { ProblemError } from '../../src/wire/api/problem.ts';
 import { isPassing } from '../../src/clients/clients.ts';
 import { cellKeys } from '../../src/core/cell/keys.ts';
-import { allocationCodec } from '../../src/wire/records/records.ts';
+import { allocationCodec, eligibilityCodec } from '../../src/wire/records/records.ts';
 import { BenchCell } from '../cell/cell.ts';
 import { flagsOf } from '../testbed/flags.ts';
 import { percentile } from '../testbed/percentile.ts';
@@ -102,6 +102,48 @@ class Placed {
     if (host === undefined) return;
     this.#hosts.delete(key);
     if (!vanished(host)) this.#onLiveHosts -= 1;
+  }
+}
+
+/** Which hosts take new work, as the store has it: a monitor that is asked for a list of thousands has little time for others. */
+class ReadyHosts {
+  readonly #alive = new Set<string>();
+  readonly #notReady = new Set<string>();
+  readonly #close: readonly (() => void)[];
+
+  constructor() {
+    const keys = cellKeys(CELL);
+    const follow = (prefix: string, isIn: (value: string) => boolean, set: Set<string>): (() => void) => {
+      const put = ({ key, value }: { readonly key: string; readonly value: string }): void => {
+        if (isIn(value)) set.add(key);
+        else set.delete(key);
+      };
+      const following = bed.store.follow(prefix, {
+        onSnapshot: ({ entries }) => {
+          set.clear();
+          for (const entry of entries.values()) put(entry);
+        },
+        onChanges: (changes) => {
+          for (const change of changes)
+            if (change.kind === 'put') put(change.entry);
+            else set.delete(change.key);
+        },
+      });
+      return () => following.close();
+    };
+    const isNotReady = (value: string): boolean => eligibilityCodec.decode(value).state !== 'ready';
+    this.#close = [
+      follow(keys.alive, () => true, this.#alive),
+      follow(keys.eligibility, isNotReady, this.#notReady),
+    ];
+  }
+
+  get areAll(): boolean {
+    return this.#alive.size === hosts && this.#notReady.size === 0;
+  }
+
+  close(): void {
+    for (const close of this.#close) close();
   }
 }
 
@@ -237,6 +279,7 @@ try {
   const isComplete = async (): Promise<boolean> => !(await client.hosts({ timeoutMs: 60_000 })).incomplete;
   await until('the hosts report', isComplete);
   const placed = new Placed();
+  const ready = new ReadyHosts();
   await submitServices(client);
   const total = EACH * services;
   const runningS = await until('the services are placed', () => placed.running >= total);
@@ -260,17 +303,15 @@ try {
     process.kill(rackPid, 'SIGCONT');
   }
   const tidyS = await measured('return', client, () =>
-    until('the return is tidied up', async () => {
-      const { hosts: listed } = await client.hosts({ timeoutMs: 60_000 });
-      const isReady = listed.every(
-        ({ eligibility, alive }) => alive && (eligibility?.state ?? 'ready') === 'ready',
-      );
-      return isReady && placed.running === total && placed.records === total;
-    }),
+    until(
+      'the return is tidied up',
+      () => ready.areAll && placed.running === total && placed.records === total,
+    ),
   );
   const moved = total - before - (total - placed.onLiveHosts);
   console.log(`storm returned_s=${tidyS.toFixed(1)} moved_for_good=${String(moved)}`);
   placed.close();
+  ready.close();
 } finally {
   await http.close();
   await cell.processes.stopAll();

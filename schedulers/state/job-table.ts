@@ -11,7 +11,7 @@ export class JobTable {
   readonly #jobs = new Map<string, OwnedJob>();
   readonly #systemJobs = new Set<OwnedJob>();
   readonly #entries = new Map<string, OwnEntry>();
-  /** The same by host, from the first question on: a cell in which nothing is preempted needs it not. */
+  /** The same by host, from the first question on. */
   #byHost: Map<string, Set<OwnEntry>> | null = null;
 
   get size(): number {

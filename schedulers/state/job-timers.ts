@@ -49,7 +49,7 @@ export class JobTimers {
 
   /** The host's condition changed: jobs with an allocation there, and those that may now want one. */
   hostChanged(host: string): void {
-    for (const { job, entry } of this.#table.entries()) if (entry.allocation.host === host) this.enqueue(job);
+    for (const { job } of this.#table.entriesOn(host)) this.enqueue(job);
     this.enqueueSystemJobs();
   }
 }
