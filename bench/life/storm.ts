@@ -48,33 +48,48 @@ const cell = new BenchCell(bed, CELL);
 const http = undiciClient({ credentials: bed.secured?.credentials });
 const vanished = (host: string): boolean => host.startsWith('rack-b');
 
+/** Records of the store, by key, as they are now. @returns what ends that */
+function followRecords(
+  prefix: string,
+  to: { put(key: string, value: string): void; drop(key: string): void; clear(): void },
+): () => void {
+  const following = bed.store.follow(prefix, {
+    onSnapshot: ({ entries }) => {
+      to.clear();
+      for (const { key, value } of entries.values()) to.put(key, value);
+    },
+    onChanges: (changes) => {
+      for (const change of changes)
+        if (change.kind === 'put') to.put(change.entry.key, change.entry.value);
+        else to.drop(change.key);
+    },
+  });
+  return () => following.close();
+}
+
 /** What is to run, by allocation, as the store has it. */
 class Placed {
   readonly #hosts = new Map<string, string>();
+  readonly #records = new Set<string>();
   readonly #close: () => void;
   #onLiveHosts = 0;
 
   constructor() {
-    const following = bed.store.follow(`${cellKeys(CELL).allocations}${TENANT}/`, {
-      onSnapshot: ({ entries }) => {
+    this.#close = followRecords(`${cellKeys(CELL).allocations}${TENANT}/`, {
+      put: (key, value) => this.#put(key, allocationCodec.decode(value)),
+      drop: (key) => this.#drop(key),
+      clear: () => {
         this.#hosts.clear();
+        this.#records.clear();
         this.#onLiveHosts = 0;
-        for (const { key, value } of entries.values()) this.#put(key, allocationCodec.decode(value));
-      },
-      onChanges: (changes) => {
-        for (const change of changes)
-          if (change.kind === 'put') this.#put(change.entry.key, allocationCodec.decode(change.entry.value));
-          else this.#drop(change.key);
       },
     });
-    this.#close = () => following.close();
   }
 
   /** Allocations in the store, whatever is to become of them. */
   get records(): number {
     return this.#records.size;
   }
-  readonly #records = new Set<string>();
 
   get running(): number {
     return this.#hosts.size;
@@ -113,28 +128,15 @@ class ReadyHosts {
 
   constructor() {
     const keys = cellKeys(CELL);
-    const follow = (prefix: string, isIn: (value: string) => boolean, set: Set<string>): (() => void) => {
-      const put = ({ key, value }: { readonly key: string; readonly value: string }): void => {
-        if (isIn(value)) set.add(key);
-        else set.delete(key);
-      };
-      const following = bed.store.follow(prefix, {
-        onSnapshot: ({ entries }) => {
-          set.clear();
-          for (const entry of entries.values()) put(entry);
-        },
-        onChanges: (changes) => {
-          for (const change of changes)
-            if (change.kind === 'put') put(change.entry);
-            else set.delete(change.key);
-        },
+    const follow = (prefix: string, set: Set<string>, isIn: (value: string) => boolean): (() => void) =>
+      followRecords(prefix, {
+        put: (key, value) => (isIn(value) ? set.add(key) : set.delete(key)),
+        drop: (key) => set.delete(key),
+        clear: () => set.clear(),
       });
-      return () => following.close();
-    };
-    const isNotReady = (value: string): boolean => eligibilityCodec.decode(value).state !== 'ready';
     this.#close = [
-      follow(keys.alive, () => true, this.#alive),
-      follow(keys.eligibility, isNotReady, this.#notReady),
+      follow(keys.alive, this.#alive, () => true),
+      follow(keys.eligibility, this.#notReady, (value) => eligibilityCodec.decode(value).state !== 'ready'),
     ];
   }
 

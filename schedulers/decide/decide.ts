@@ -129,9 +129,9 @@ export class Decider {
     if (budgets === undefined) return todo;
     let isMore = false;
     for (const kind of ASKED_BY_SLOTS) {
-      const asked = todo.asks.filter((ask) => ask.kind === kind).map(askingOf);
-      // Also when it asks for none: then it no longer waits.
-      isMore = budgets.ask(kind, job.key, asked) || isMore;
+      const asks = todo.asks.filter((ask) => ask.kind === kind);
+      // Also when there are none, which is the rule: then the job no longer waits for this kind.
+      isMore = budgets.ask(kind, job.key, asks.map(askingOf)) || isMore;
     }
     return isMore ? this.todoOf(job, nowMs) : todo;
   }
@@ -309,7 +309,7 @@ export class Decider {
 }
 
 function askingOf({ allocation: { id, host, group }, most }: BudgetAsk): Asking {
-  return most === undefined ? { id, host } : { id, host, turn: { of: group, most } };
+  return most === undefined ? { id, host } : { id, host, within: { group, most } };
 }
 
 function byGroupOf(fills: readonly Fill[]): ReadonlyMap<string, readonly Fill[]> {

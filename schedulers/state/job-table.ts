@@ -11,8 +11,7 @@ export class JobTable {
   readonly #jobs = new Map<string, OwnedJob>();
   readonly #systemJobs = new Set<OwnedJob>();
   readonly #entries = new Map<string, OwnEntry>();
-  /** The same by host, from the first question on. */
-  #byHost: Map<string, Set<OwnEntry>> | null = null;
+  readonly #byHost = new Map<string, Set<OwnEntry>>();
 
   get size(): number {
     return this.#jobs.size;
@@ -71,7 +70,10 @@ export class JobTable {
     this.#drop(entry.allocation.id);
     const own = { job, entry };
     this.#entries.set(entry.allocation.id, own);
-    if (this.#byHost !== null) addTo(this.#byHost, own);
+    const { host } = entry.allocation;
+    const there = this.#byHost.get(host);
+    if (there === undefined) this.#byHost.set(host, new Set([own]));
+    else there.add(own);
   }
 
   dropEntry(job: OwnedJob, entry: Entry): void {
@@ -81,10 +83,6 @@ export class JobTable {
 
   /** Those on the host. */
   entriesOn(host: string): Iterable<OwnEntry> {
-    if (this.#byHost === null) {
-      this.#byHost = new Map();
-      for (const own of this.#entries.values()) addTo(this.#byHost, own);
-    }
     return this.#byHost.get(host) ?? NONE;
   }
 
@@ -93,9 +91,9 @@ export class JobTable {
     if (own === undefined) return;
     this.#entries.delete(id);
     const { host } = own.entry.allocation;
-    const there = this.#byHost?.get(host);
+    const there = this.#byHost.get(host);
     there?.delete(own);
-    if (there?.size === 0) this.#byHost?.delete(host);
+    if (there?.size === 0) this.#byHost.delete(host);
   }
 
   hostsInUse(addressOf: (host: string) => string | undefined): readonly ReportSource[] {
@@ -110,10 +108,3 @@ export class JobTable {
 }
 
 const NONE: readonly OwnEntry[] = Object.freeze([]);
-
-function addTo(byHost: Map<string, Set<OwnEntry>>, own: OwnEntry): void {
-  const { host } = own.entry.allocation;
-  const there = byHost.get(host);
-  if (there === undefined) byHost.set(host, new Set([own]));
-  else there.add(own);
-}

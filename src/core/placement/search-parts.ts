@@ -51,7 +51,11 @@ export class SearchParts {
     return this.#group.preference(this.classIn(part)) + this.#bonuses[this.companyOf(part)]!;
   }
 
-  /** 1 for the parts with company that are known to have no host; null: any may have some. */
+  /**
+   * Parts that need not be opened: those with company of which no host is. Few hosts of the wanted classes are gone through;
+   * with many of them most parts have one, and each is found out when it is opened.
+   * @returns 1 by part that is empty; null: it is not known of any
+   */
   findEmpty(): Uint8Array | null {
     const { strata } = this.#selection;
     if (this.each === 1 || strata.length === 1) return null;
@@ -67,5 +71,5 @@ export class SearchParts {
   }
 }
 
-/** Beyond so many hosts of the wanted classes, most strata have one. */
+/** Hosts of the wanted classes, however few the strata are. */
 const WALKED_MAX = 1_024;

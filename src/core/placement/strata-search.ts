@@ -59,7 +59,7 @@ export class StrataSearch {
   readonly #keeps: boolean;
   readonly #candidates: (Candidates | undefined)[] = [];
   readonly #preferences: number[];
-  /** 1 for parts that have no host; null: any may have some. */
+  /** As `SearchParts.findEmpty` found them, less those that a picked host has come into. */
   readonly #empty: Uint8Array | null;
   #best: Found | null = null;
   #bestScore = -Infinity;

@@ -8,6 +8,7 @@ import { leftIn, SLICE_MS } from '../../core/quota/token-bucket.ts';
 import { errorText } from '../../core/errors/errors.ts';
 import { bucketCodec } from '../../wire/budgets/budget-records.ts';
 import type { RolePorts } from '../runtime.ts';
+import { KeyedMutex } from '../wait/keyed-mutex.ts';
 import { changeRecords } from './change-record.ts';
 import type { TableRow } from './records.ts';
 
@@ -36,8 +37,8 @@ export class BudgetTokens {
   readonly #slices = new Map<string, readonly Slice[]>();
   /** As the last draws found them. */
   readonly #lacks = new Map<string, Lack>();
-  /** Who draws of the buckets of a kind does so after the one before: it finds what that one drew, or did not find. */
-  readonly #turns = new Map<BudgetKind, Promise<unknown>>();
+  /** By kind: who draws finds what the one before drew, or did not find. */
+  readonly #drawing = new KeyedMutex();
 
   constructor(ports: Pick<RolePorts, 'store' | 'keys' | 'clock' | 'log'>, policy: PolicySource) {
     this.#ports = ports;
@@ -76,10 +77,7 @@ export class BudgetTokens {
 
   /** Draws what is missing. @returns in how many milliseconds to look again; 0: all are here */
   async draw(kind: BudgetKind, amounts: readonly BudgetAmount[]): Promise<number> {
-    const before = this.#turns.get(kind) ?? Promise.resolve();
-    const turn = before.then(() => this.#drawMissing(amounts));
-    this.#turns.set(kind, turn);
-    return await turn;
+    return await this.#drawing.runExclusive(kind, () => this.#drawMissing(amounts));
   }
 
   /** Nobody waits for it any more. The cell's own bucket is always told apart, and kept. */

@@ -21,8 +21,8 @@ type Ports = Pick<RolePorts, 'store' | 'keys' | 'clock' | 'log' | 'metrics'>;
 export type Leaving = Pick<Allocation, 'id' | 'host'>;
 
 export interface Asking extends Leaving {
-  /** No more of these can use a token now: of others with the same name the first that find one have it. Absent: it waits for nobody. */
-  readonly turn?: { readonly of: string; readonly most: number };
+  /** No more of the group can use a token now: the first of it that find one have it. Absent: as many as there are. */
+  readonly within?: { readonly group: string; readonly most: number };
 }
 
 export interface BudgetParts {
@@ -42,7 +42,7 @@ interface Need {
 }
 
 /** Those that wait for tokens of the same buckets, by who waits. */
-interface Line {
+interface WaitQueue {
   readonly name: string;
   readonly kind: BudgetKind;
   readonly buckets: readonly BudgetBucket[];
@@ -61,9 +61,9 @@ export class Budgets {
   readonly #policy: PolicySource;
   readonly #tokens: BudgetTokens;
   readonly #end = new AbortController();
-  readonly #lines = new Map<string, Line>();
+  readonly #queues = new Map<string, WaitQueue>();
   /** By kind and who waits in them. */
-  readonly #linesOf = new Map<string, readonly Line[]>();
+  readonly #queuesOf = new Map<string, readonly WaitQueue[]>();
   /** By buckets and what it is for: until when the tokens that were spent for it are to be used (monotonic). */
   readonly #granted = new Map<string, number>();
 
@@ -82,7 +82,7 @@ export class Budgets {
       onBadRecord: (error, key) => ports.log.error({ key, error }, 'unreadable record'),
       // Whoever waits asks again under the new rules.
       onChange: () => {
-        for (const line of this.#lines.values()) this.#wakeAll(line);
+        for (const queue of this.#queues.values()) this.#wakeAll(queue);
       },
     });
   }
@@ -104,11 +104,11 @@ export class Budgets {
   ask(kind: BudgetKind, who: string, asking: readonly Asking[]): boolean {
     const short: { readonly amounts: readonly BudgetAmount[]; readonly one: Asking }[] = [];
     const given = new Map<string, number>();
-    const isInTurn = ({ turn }: Asking): boolean =>
-      turn === undefined || (given.get(turn.of) ?? 0) < turn.most;
+    const isWithin = ({ within }: Asking): boolean =>
+      within === undefined || (given.get(within.group) ?? 0) < within.most;
     for (const one of asking) {
       const buckets = this.#bucketsFor(kind, one);
-      if (!isInTurn(one) || this.#isGranted(buckets, one)) continue;
+      if (!isWithin(one) || this.#isGranted(buckets, one)) continue;
       const amounts = amountsOf([buckets]);
       const useUntilMs = this.#spend(kind, amounts, 1);
       if (useUntilMs === null) {
@@ -116,9 +116,10 @@ export class Budgets {
         continue;
       }
       this.#granted.set(grantOf(buckets, one.id), useUntilMs);
-      given.set(one.turn?.of ?? '', 1 + (given.get(one.turn?.of ?? '') ?? 0));
+      const group = one.within?.group ?? '';
+      given.set(group, 1 + (given.get(group) ?? 0));
     }
-    this.#wait(kind, who, needsOf(short.filter(({ one }) => isInTurn(one))));
+    this.#wait(kind, who, needsOf(short.filter(({ one }) => isWithin(one))));
     return given.size > 0;
   }
 
@@ -162,8 +163,8 @@ export class Budgets {
   }
 
   #needsOf(kind: BudgetKind, who: string): readonly Need[] {
-    const lines = this.#linesOf.get(keyOf(kind, who)) ?? [];
-    return lines.flatMap(({ waiting }) => waiting.get(who) ?? []);
+    const queues = this.#queuesOf.get(keyOf(kind, who)) ?? [];
+    return queues.flatMap(({ waiting }) => waiting.get(who) ?? []);
   }
 
   #bucketsFor(kind: BudgetKind, { host }: Leaving): readonly BudgetBucket[] {
@@ -190,98 +191,98 @@ export class Budgets {
   }
 
   #wait(kind: BudgetKind, who: string, needs: readonly Need[]): void {
-    const before = this.#linesOf.get(keyOf(kind, who)) ?? [];
+    const before = this.#queuesOf.get(keyOf(kind, who)) ?? [];
     const now = needs.map((need) => {
-      const line = this.#lineFor(kind, need);
-      line.waiting.set(who, need);
-      return line;
+      const queue = this.#queueFor(kind, need);
+      queue.waiting.set(who, need);
+      return queue;
     });
-    for (const line of before) if (!now.includes(line)) this.#leave(line, who);
-    if (now.length > 0) this.#linesOf.set(keyOf(kind, who), now);
-    else this.#linesOf.delete(keyOf(kind, who));
+    for (const queue of before) if (!now.includes(queue)) this.#leave(queue, who);
+    if (now.length > 0) this.#queuesOf.set(keyOf(kind, who), now);
+    else this.#queuesOf.delete(keyOf(kind, who));
     if (before.length > 0 || now.length > 0) this.#measure(kind);
-    for (const line of now) if (!line.isFilling) void this.#fill(line);
+    for (const queue of now) if (!queue.isFilling) void this.#fill(queue);
   }
 
-  #lineFor(kind: BudgetKind, { amounts }: Need): Line {
-    const name = lineOf(amounts);
-    const known = this.#lines.get(name);
+  #queueFor(kind: BudgetKind, { amounts }: Need): WaitQueue {
+    const name = queueName(amounts);
+    const known = this.#queues.get(name);
     if (known !== undefined) return known;
     const buckets = amounts.map(({ bucket }) => bucket);
-    const line: Line = { name, kind, buckets, waiting: new Map(), isFilling: false };
-    this.#lines.set(name, line);
-    return line;
+    const queue: WaitQueue = { name, kind, buckets, waiting: new Map(), isFilling: false };
+    this.#queues.set(name, queue);
+    return queue;
   }
 
-  #leave(line: Line, who: string): void {
-    line.waiting.delete(who);
-    if (!line.isFilling) this.#endIfEmpty(line);
+  #leave(queue: WaitQueue, who: string): void {
+    queue.waiting.delete(who);
+    if (!queue.isFilling) this.#endIfEmpty(queue);
   }
 
-  #endIfEmpty({ name, waiting, buckets }: Line): void {
+  #endIfEmpty({ name, waiting, buckets }: WaitQueue): void {
     if (waiting.size > 0) return;
-    this.#lines.delete(name);
+    this.#queues.delete(name);
     for (const bucket of buckets) this.#tokens.forget(bucket);
   }
 
   #measure(kind: BudgetKind): void {
     let all = 0;
-    for (const line of this.#lines.values())
-      if (line.kind === kind) for (const { count } of line.waiting.values()) all += count;
+    for (const queue of this.#queues.values())
+      if (queue.kind === kind) for (const { count } of queue.waiting.values()) all += count;
     this.#ports.metrics.gauge('moorage_budget_waiting', all, { kind });
   }
 
   /** Draws slices for as long as somebody waits, and wakes as many as there are tokens for. */
-  async #fill(line: Line): Promise<void> {
-    line.isFilling = true;
+  async #fill(queue: WaitQueue): Promise<void> {
+    queue.isFilling = true;
     const { signal } = this.#end;
     try {
       while (!signal.aborted) {
         // Under other rules it needs tokens of other buckets.
-        if (line.buckets.some((bucket) => this.#tokens.ruleOf(bucket) === null)) this.#wakeAll(line);
-        const amounts = this.#leastOf(line);
+        if (queue.buckets.some((bucket) => this.#tokens.ruleOf(bucket) === null)) this.#wakeAll(queue);
+        const amounts = this.#leastOf(queue);
         if (amounts === null) break;
-        const againMs = await this.#tokens.draw(line.kind, amounts);
-        if (againMs === 0) this.#wakeFirst(line);
+        const againMs = await this.#tokens.draw(queue.kind, amounts);
+        if (againMs === 0) this.#wakeFirst(queue);
         await sleep(this.#ports.clock, againMs === 0 ? WOKEN_MS : againMs, signal);
       }
     } finally {
-      line.isFilling = false;
-      this.#endIfEmpty(line);
+      queue.isFilling = false;
+      this.#endIfEmpty(queue);
     }
   }
 
   /** The fewest tokens that would help somebody; null: nobody can be helped. */
-  #leastOf({ waiting }: Line): readonly BudgetAmount[] | null {
+  #leastOf({ waiting }: WaitQueue): readonly BudgetAmount[] | null {
     const possible = [...waiting.values()].filter((need) => this.#excessOf(need) === null);
     const [first, ...rest] = possible.map(({ amounts }) => amounts);
     return first === undefined ? null : rest.reduce((a, b) => (sumOf(b) < sumOf(a) ? b : a), first);
   }
 
   /** Who needs more at once than there are waits on; who was woken and still waits comes after all others. */
-  #wakeFirst(line: Line): void {
-    const left = new Map(line.buckets.map((bucket) => [bucket.name, this.#tokens.leftOf(bucket)]));
+  #wakeFirst(queue: WaitQueue): void {
+    const left = new Map(queue.buckets.map((bucket) => [bucket.name, this.#tokens.leftOf(bucket)]));
     const leftOf = ({ bucket }: BudgetAmount): number => left.get(bucket.name) ?? 0;
-    for (const [who, { amounts, times }] of [...line.waiting]) {
+    for (const [who, { amounts, times }] of [...queue.waiting]) {
       if (amounts.some((amount) => amount.tokens > leftOf(amount))) continue;
       for (const amount of amounts) left.set(amount.bucket.name, leftOf(amount) - amount.tokens * times);
-      this.#wakeOne(line, who);
+      this.#wakeOne(queue, who);
     }
-    this.#measure(line.kind);
+    this.#measure(queue.kind);
   }
 
-  #wakeAll(line: Line): void {
-    for (const who of [...line.waiting.keys()]) this.#wakeOne(line, who);
-    this.#measure(line.kind);
+  #wakeAll(queue: WaitQueue): void {
+    for (const who of [...queue.waiting.keys()]) this.#wakeOne(queue, who);
+    this.#measure(queue.kind);
   }
 
-  #wakeOne(line: Line, who: string): void {
-    const key = keyOf(line.kind, who);
-    const others = (this.#linesOf.get(key) ?? []).filter((one) => one !== line);
-    if (others.length > 0) this.#linesOf.set(key, others);
-    else this.#linesOf.delete(key);
-    line.waiting.delete(who);
-    this.#parts.wake(line.kind, who);
+  #wakeOne(queue: WaitQueue, who: string): void {
+    const key = keyOf(queue.kind, who);
+    const others = (this.#queuesOf.get(key) ?? []).filter((one) => one !== queue);
+    if (others.length > 0) this.#queuesOf.set(key, others);
+    else this.#queuesOf.delete(key);
+    queue.waiting.delete(who);
+    this.#parts.wake(queue.kind, who);
   }
 }
 
@@ -291,9 +292,9 @@ function needsOf(
 ): readonly Need[] {
   const needs = new Map<string, Need>();
   for (const { amounts, one } of short) {
-    const name = lineOf(amounts);
+    const name = queueName(amounts);
     const count = 1 + (needs.get(name)?.count ?? 0);
-    needs.set(name, { amounts, times: Math.min(count, one.turn?.most ?? count), count });
+    needs.set(name, { amounts, times: Math.min(count, one.within?.most ?? count), count });
   }
   return [...needs.values()];
 }
@@ -303,7 +304,7 @@ function keyOf(kind: BudgetKind, who: string): string {
 }
 
 /** Values of attributes may have spaces. */
-function lineOf(amounts: readonly BudgetAmount[]): string {
+function queueName(amounts: readonly BudgetAmount[]): string {
   const names = amounts.map(({ bucket }) => bucket.name);
   return names.sort().join('\n');
 }

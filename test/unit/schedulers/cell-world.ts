@@ -156,6 +156,14 @@ export class CellWorld {
     return [...this.hosts.values()].flatMap((host) => host.running);
   }
 
+  /** Where tasks of the job run, in order. */
+  hostsOf(job: string): readonly string[] {
+    return this.running()
+      .filter((one) => one.job === job)
+      .map(({ host }) => host)
+      .sort();
+  }
+
   /** Lets things happen, and time pass, until the condition holds. */
   async until(condition: () => boolean, what: string, timeMaxMs = 60_000): Promise<void> {
     const endMs = this.clock.monotonicMs() + timeMaxMs;

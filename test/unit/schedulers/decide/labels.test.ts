@@ -14,13 +14,6 @@ async function label(host: string, labels: Readonly<Record<string, string>>): Pr
   await world.put(keys.eligibilityOf(host), eligibilityCodec.encode(record));
 }
 
-const hostsOf = (job: string): readonly string[] =>
-  world
-    .running()
-    .filter((one) => one.job === job)
-    .map(({ host }) => host)
-    .sort();
-
 it('issue 28: what waits goes where a label lets it, and moves on when that is taken away', async () => {
   await world.host('h1', 4_000);
   await world.host('h2', 4_000);
@@ -28,10 +21,10 @@ it('issue 28: what waits goes where a label lets it, and moves on when that is t
   await world.submit(makeJob('web', { type: 'service' }, { constraints: ZONE_A, count: 2 }));
   await world.until(() => events.some(({ kind }) => kind === 'parked'), 'parking');
   await label('h1', { zone: 'a' });
-  await world.until(() => hostsOf('web').join() === 'h1,h1', 'the labelled host');
+  await world.until(() => world.hostsOf('web').join() === 'h1,h1', 'the labelled host');
   await label('h2', { zone: 'a' });
   await label('h1', { zone: 'b' });
-  await world.until(() => hostsOf('web').join() === 'h2,h2', 'the other one', 60_000);
+  await world.until(() => world.hostsOf('web').join() === 'h2,h2', 'the other one', 60_000);
   expect(world.outcomes().map(({ cause }) => cause)).toEqual([
     'host no longer matches',
     'host no longer matches',
@@ -43,9 +36,9 @@ it('issue 28: a system job follows the labels too', async () => {
   await world.host('h2', 4_000, { zone: 'a' });
   await world.scheduler({ id: 'system-1', kind: 'system' });
   await world.submit(makeJob('node', { type: 'system' }, { constraints: ZONE_A }));
-  await world.until(() => hostsOf('node').join() === 'h2', 'the host whose agent says so');
+  await world.until(() => world.hostsOf('node').join() === 'h2', 'the host whose agent says so');
   await label('h1', { zone: 'a' });
-  await world.until(() => hostsOf('node').join() === 'h1,h2', 'both');
+  await world.until(() => world.hostsOf('node').join() === 'h1,h2', 'both');
   await label('h2', { zone: 'b' });
-  await world.until(() => hostsOf('node').join() === 'h1', 'one left');
+  await world.until(() => world.hostsOf('node').join() === 'h1', 'one left');
 });

@@ -142,26 +142,19 @@ describe('S3.17: classes of interference keep neighbours apart that harm each ot
   const racked = async (count: number): Promise<void> => {
     for (let n = 0; n < count; n++) await world.host(`h${String(n)}`, 64_000, { rack: `r${String(n >> 1)}` });
   };
-  const hostsOf = (job: string): readonly string[] =>
-    world
-      .running()
-      .filter((one) => one.job === job)
-      .map(({ host }) => host)
-      .sort();
-
   it('what is near a class goes to its host though another scheduler placed it there, and elsewhere when there is no room', async () => {
     await racked(12);
     for (const id of ['batch-1', 'batch-2', 'batch-3']) await world.scheduler({ id });
     await world.submit(makeJob('cache', {}, { class: 'cache' }, 100));
-    await world.until(() => hostsOf('cache').length === 1, 'the cache');
+    await world.until(() => world.hostsOf('cache').length === 1, 'the cache');
     for (let n = 0; n < 6; n++)
       await world.submit(makeJob(`w${String(n)}`, {}, { near: [{ class: 'cache', weight: 100 }] }, 100));
     await world.until(() => world.running().length === 7, 'what is near');
     expect(new Set(world.running().map(({ host }) => host)).size).toBe(1);
     await world.submit(makeJob('large', {}, { near: [{ class: 'cache', weight: 100 }], count: 2 }, 40_000));
-    await world.until(() => hostsOf('large').length === 2, 'what has no room beside it');
-    expect(new Set(hostsOf('large')).size).toBe(2);
-    expect(hostsOf('large')).toContain(hostsOf('cache')[0]);
+    await world.until(() => world.hostsOf('large').length === 2, 'what has no room beside it');
+    expect(new Set(world.hostsOf('large')).size).toBe(2);
+    expect(world.hostsOf('large')).toContain(world.hostsOf('cache')[0]);
   });
 
   it('near over racks, near its own class, and near a class that nobody is of', async () => {
@@ -169,18 +162,18 @@ describe('S3.17: classes of interference keep neighbours apart that harm each ot
     await world.scheduler({ id: 'batch-1' });
     const rackOf = (host: string): number => Number(host.slice(1)) >> 1;
     await world.submit(makeJob('cache', {}, { class: 'cache' }, 100));
-    await world.until(() => hostsOf('cache').length === 1, 'the cache');
+    await world.until(() => world.hostsOf('cache').length === 1, 'the cache');
     const far = { avoid: [{ class: 'cache' }], near: [{ class: 'cache', over: 'rack', weight: 100 }] };
     await world.submit(makeJob('beside', {}, far, 100));
     const own = { class: 'own', near: [{ class: 'own', over: 'rack', weight: 100 }], distinct: ['id'] };
     await world.submit(makeJob('own', {}, { ...own, count: 2 }, 100));
     await world.submit(makeJob('lonely', {}, { near: [{ class: 'nobody', weight: 100 }] }, 100));
     await world.until(() => world.running().length === 5, 'all');
-    const [cache = ''] = hostsOf('cache');
-    const [beside = ''] = hostsOf('beside');
+    const [cache = ''] = world.hostsOf('cache');
+    const [beside = ''] = world.hostsOf('beside');
     expect([rackOf(beside), beside]).toEqual([rackOf(cache), expect.not.stringMatching(`^${cache}$`)]);
-    expect(new Set(hostsOf('own').map(rackOf)).size).toBe(1);
-    expect(hostsOf('lonely')).toHaveLength(1);
+    expect(new Set(world.hostsOf('own').map(rackOf)).size).toBe(1);
+    expect(world.hostsOf('lonely')).toHaveLength(1);
   });
 
   it('a gang is placed whole beside nobody that it avoids', async () => {
