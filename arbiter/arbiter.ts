@@ -7,6 +7,7 @@
  * - `decide.ts`: the decision, from what is used, granted and allowed
  * - `limits.ts`: the operators' quotas and pauses, live
  * - `usage-book.ts`: what hosts report as in use
+ * - `report-lag.ts`: how long what a host says may take to get here
  * - `grant-book.ts`: what was granted and is not yet reported as used; `grant-records.ts` has it in the store
  * - `quota-keeper.ts`: of several arbiters one keeps the quotas
  * - `fetch-slices.ts`: the rates at which hosts fetch artifacts, which the same one keeps
@@ -47,6 +48,7 @@ import { OtherArbiters } from './other-arbiters.ts';
 import { PeerGrants } from './peer-grants.ts';
 import { QuotaKeeper } from './quota-keeper.ts';
 import { Limits } from './limits.ts';
+import { reportLagMs } from './report-lag.ts';
 import { UsageBook } from './usage-book.ts';
 
 export interface ArbiterDeps extends RolePorts {
@@ -108,17 +110,18 @@ export class Arbiter {
   constructor(deps: ArbiterDeps) {
     this.#deps = deps;
     const { store, keys, clock, log } = deps;
+    const lagMs = (): number => reportLagMs(this.#reports.hostSilenceMs);
     this.#others = new OtherArbiters({
-      ...{ store, keys, clock, id: deps.record.id, client: new ArbiterClient(deps.http) },
+      ...{ store, keys, clock, id: deps.record.id, client: new ArbiterClient(deps.http), lagMs },
     });
     this.#records = new GrantRecords({
       ...deps,
       arbiter: deps.record.id,
       onReplaced: (fence) => this.#keeper.replaced(fence),
     });
-    this.#grants = new GrantBook((key) => this.#records.ended(key));
+    this.#grants = new GrantBook(lagMs, (key) => this.#records.ended(key));
     this.#peers = new PeerGrants({
-      ...{ store, keys, clock, log, book: this.#grants, records: this.#records },
+      ...{ store, keys, clock, log, book: this.#grants, records: this.#records, lagMs },
       namespaces: () => this.#limits.namespaces(),
       quotaRevision: (namespace) => this.#limits.quotaRevision(namespace),
       isReported: (host, id) => this.#reports.view.get(host, id) !== undefined,

@@ -1,25 +1,16 @@
 import type { Grant } from '../src/core/quota/grant.ts';
 import { grantKey } from '../src/core/quota/grant.ts';
 import type { StartTerms } from '../src/core/quota/ticket.ts';
-import { CLOCK_TOLERANCE_MS, TICKET_TTL_MS } from '../src/core/quota/ticket.ts';
 import type { Instant } from '../src/runtime/reports/cell-view.ts';
 import type { NamespaceAmounts } from '../src/core/quota/amounts.ts';
 import { maxAmounts, NamespaceSums } from '../src/core/quota/amounts.ts';
-
-/**
- * A host that started something at the last moment reports it within this time, or counts as silent: three of its beats until
- * a monitor calls it silent, and as much for the monitor's own stream.
- */
-export const REPORT_LAG_MS = 6_000;
-
-/** From the grant until its use is visible, if there is any. */
-export const GRANT_HELD_MS = TICKET_TTL_MS + CLOCK_TOLERANCE_MS + REPORT_LAG_MS;
+import { reportLagMs, TICKET_USABLE_MS } from './report-lag.ts';
 
 /** At 2,000 starts a second all of them out for their full time; more is refused as `busy`. */
 export const GRANTS_MAX = 100_000;
 
 interface HeldGrant extends Grant {
-  /** Nothing is freed before both clocks are past these: the wall clock could be set forward. */
+  /** Nothing is freed before both clocks are past these by what reports take: the wall clock could be set forward. */
   readonly endMonotonicMs: number;
   readonly endWallMs: number;
 }
@@ -38,10 +29,15 @@ export class GrantBook {
   readonly #running = new Map<string, HeldGrant>();
   /** Held until their host reports: past their end on one that is silent, or committed before this book was begun. */
   readonly #lingering = new Map<string, HeldGrant>();
+  readonly #lagMs: () => number;
   readonly #onEnded: (key: string) => void;
 
-  /** @param onEnded a grant is not held any longer */
-  constructor(onEnded: (key: string) => void = () => undefined) {
+  /**
+   * @param lagMs what a host's report takes at most (`report-lag.ts`)
+   * @param onEnded a grant is not held any longer
+   */
+  constructor(lagMs: () => number = reportLagMs, onEnded: (key: string) => void = () => undefined) {
+    this.#lagMs = lagMs;
     this.#onEnded = onEnded;
   }
 
@@ -74,7 +70,7 @@ export class GrantBook {
     const before = this.#find(key);
     if (before !== undefined) this.#drop(key, before);
     const amounts = before === undefined ? grant.amounts : maxAmounts(before.amounts, grant.amounts);
-    this.#put(this.#running, { ...grant, amounts }, now, GRANT_HELD_MS);
+    this.#put(this.#running, { ...grant, amounts }, now, TICKET_USABLE_MS);
   }
 
   /** Another arbiter granted it, no later than now: held as long as if it had been granted now. */
@@ -85,7 +81,7 @@ export class GrantBook {
   /** It is committed, and its host may have begun it already: held until that host reports, at least as long as reports take. */
   inherit(grant: Grant, now: Instant): void {
     if (this.#find(grantKey(grant.host, grant.id)) === undefined)
-      this.#put(this.#lingering, grant, now, REPORT_LAG_MS);
+      this.#put(this.#lingering, grant, now, 0);
   }
 
   /** The host reported the allocation, or its ticket was never handed out. */
@@ -96,20 +92,23 @@ export class GrantBook {
   }
 
   sweep(now: Instant, reachability: HostReachability): void {
+    const lagMs = this.#lagMs();
+    const isPast = ({ endMonotonicMs, endWallMs }: HeldGrant): boolean =>
+      now.monotonicMs >= endMonotonicMs + lagMs && now.wallMs >= endWallMs + lagMs;
     for (const [key, grant] of this.#running) {
-      if (!isPast(grant, now)) break;
+      if (!isPast(grant)) break;
       this.#running.delete(key);
       this.#lingering.set(key, grant);
     }
     for (const [key, grant] of this.#lingering)
-      if (isPast(grant, now) && reachability(grant.host) !== 'silent') this.#end(key, grant);
+      if (isPast(grant) && reachability(grant.host) !== 'silent') this.#end(key, grant);
   }
 
-  #put(where: Map<string, HeldGrant>, grant: Grant, now: Instant, heldMs: number): void {
+  #put(where: Map<string, HeldGrant>, grant: Grant, now: Instant, usableMs: number): void {
     where.set(grantKey(grant.host, grant.id), {
       ...grant,
-      endMonotonicMs: now.monotonicMs + heldMs,
-      endWallMs: now.wallMs + heldMs,
+      endMonotonicMs: now.monotonicMs + usableMs,
+      endWallMs: now.wallMs + usableMs,
     });
     this.#sums.change(grant.namespace, grant.amounts, 1);
   }
@@ -128,8 +127,4 @@ export class GrantBook {
     this.#lingering.delete(key);
     this.#sums.change(grant.namespace, grant.amounts, -1);
   }
-}
-
-function isPast({ endMonotonicMs, endWallMs }: HeldGrant, now: Instant): boolean {
-  return now.monotonicMs >= endMonotonicMs && now.wallMs >= endWallMs;
 }

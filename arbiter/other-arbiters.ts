@@ -4,12 +4,14 @@ import type { TableRow } from '../src/runtime/records/records.ts';
 import { Table } from '../src/runtime/records/records.ts';
 import type { RolePorts } from '../src/runtime/runtime.ts';
 import { roleCodec } from '../src/wire/records/records.ts';
-import { GRANT_HELD_MS } from './grant-book.ts';
+import { TICKET_USABLE_MS } from './report-lag.ts';
 
 export interface OtherArbitersDeps extends Pick<RolePorts, 'store' | 'keys' | 'clock'> {
   /** This arbiter's. */
   readonly id: string;
   readonly client: ArbiterClient;
+  /** What a host's report takes at most. */
+  readonly lagMs: () => number;
 }
 
 /**
@@ -39,9 +41,14 @@ export class OtherArbiters {
     this.#rows.close();
   }
 
-  /** Until when grants of arbiters that are gone can be used, by monotonic time. */
+  /** Until when tickets of arbiters that are gone can be used, by monotonic time. */
+  get usableUntilMs(): number {
+    return this.#endedMs + TICKET_USABLE_MS;
+  }
+
+  /** When their use is visible. */
   get expiredMs(): number {
-    return this.#endedMs + GRANT_HELD_MS;
+    return this.usableUntilMs + this.#deps.lagMs();
   }
 
   get areNone(): boolean {

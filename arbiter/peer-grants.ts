@@ -14,9 +14,9 @@ import {
   outcomeCodec,
 } from '../src/wire/records/records.ts';
 import type { GrantBook } from './grant-book.ts';
-import { GRANT_HELD_MS } from './grant-book.ts';
 import type { GrantRecords } from './grant-records.ts';
 import type { OtherArbiters } from './other-arbiters.ts';
+import { TICKET_USABLE_MS } from './report-lag.ts';
 
 export interface PeerGrantsDeps extends Pick<RolePorts, 'store' | 'keys' | 'clock' | 'log'> {
   readonly book: GrantBook;
@@ -28,7 +28,9 @@ export interface PeerGrantsDeps extends Pick<RolePorts, 'store' | 'keys' | 'cloc
   /** A host reports the allocation. */
   readonly isReported: (host: string, id: string) => boolean;
   readonly now: () => Instant;
-  readonly others: Pick<OtherArbiters, 'areNone' | 'areDone' | 'expiredMs'>;
+  readonly others: Pick<OtherArbiters, 'areNone' | 'areDone' | 'expiredMs' | 'usableUntilMs'>;
+  /** What a host's report takes at most. */
+  readonly lagMs: () => number;
 }
 
 /** What the store has is read within about this time. */
@@ -57,7 +59,7 @@ export class PeerGrants {
   #isAsking = false;
   /** The quotas that are covered, by namespace, as the store has it. */
   readonly #covered = new Map<string, number>();
-  /** Until when unrecorded grants of the time before its quota may be used, by monotonic time. */
+  /** Until when tickets for unrecorded grants of the time before its quota may be used, by monotonic time. */
   readonly #untilIn = new Map<string, number>();
   readonly #known = new Set<string>();
   readonly #reading = new Set<string>();
@@ -83,8 +85,8 @@ export class PeerGrants {
     const { others, clock } = this.#deps;
     this.#known.delete(namespace);
     this.#covered.delete(namespace);
-    if (others.areNone) this.#untilIn.set(namespace, others.expiredMs);
-    else this.#untilIn.set(namespace, clock.monotonicMs() + GRANT_HELD_MS);
+    if (others.areNone) this.#untilIn.set(namespace, others.usableUntilMs);
+    else this.#untilIn.set(namespace, clock.monotonicMs() + TICKET_USABLE_MS);
     this.sweep();
   }
 
@@ -134,8 +136,10 @@ export class PeerGrants {
   }
 
   #waitMs(namespace: string): number {
-    const untilMs = this.#untilIn.get(namespace) ?? 0;
-    return Math.ceil(Math.max(0, untilMs - this.#deps.clock.monotonicMs()));
+    const untilMs = this.#untilIn.get(namespace);
+    if (untilMs === undefined) return 0;
+    const { clock, lagMs } = this.#deps;
+    return Math.ceil(Math.max(0, untilMs + lagMs() - clock.monotonicMs()));
   }
 
   /** Never rejects: what fails is tried again with the next sweep. */
@@ -157,7 +161,7 @@ export class PeerGrants {
   }
 
   #mustWait(namespace: string): void {
-    const fullMs = this.#deps.clock.monotonicMs() + GRANT_HELD_MS;
+    const fullMs = this.#deps.clock.monotonicMs() + TICKET_USABLE_MS;
     this.#untilIn.set(namespace, Math.max(fullMs, this.#untilIn.get(namespace) ?? 0));
   }
 

@@ -13,6 +13,9 @@ const GONE_MAX = 1_024;
  */
 const HELD_MS = 100;
 
+/** A timer that rings this much early counts as on time. */
+const BEAT_SLACK_MS = 200;
+
 interface Latest {
   readonly report: AllocationReport;
   readonly seq: number;
@@ -24,7 +27,7 @@ interface Latest {
  */
 export class ReportFeed {
   readonly #host: string;
-  readonly #clock: Pick<Clock, 'after'>;
+  readonly #clock: Pick<Clock, 'after' | 'monotonicMs'>;
   #incarnation: number;
   #seq = 0;
   readonly #latest = new Map<string, Latest>();
@@ -32,11 +35,15 @@ export class ReportFeed {
   /** Removals up to this number are no longer listed in `gone`. */
   #goneFloor = 0;
   readonly #broadcast = new Broadcast<string>(QUEUE_MAX);
+  /** How seldom each reader may be told that the host is there. */
+  readonly #beats = new Set<{ readonly ms: number }>();
+  /** Of the last beat, by the monotonic clock. */
+  #beatAtMs = 0;
   /** Of the newest reports, those that readers have not been sent, in the order of their numbers. */
   readonly #held = new Set<string>();
   #cancelHeld: (() => void) | null = null;
 
-  constructor(host: string, incarnation: number, clock: Pick<Clock, 'after'>) {
+  constructor(host: string, incarnation: number, clock: Pick<Clock, 'after' | 'monotonicMs'>) {
     this.#host = host;
     this.#incarnation = incarnation;
     this.#clock = clock;
@@ -77,10 +84,15 @@ export class ReportFeed {
     this.#send({ ...this.#head(this.#seq), kind: 'gone', id });
   }
 
-  /** @param atMs the host's clock */
+  /** Sends a beat, unless no reader needs one yet. @param atMs the host's clock */
   beat(atMs: number): void {
     this.#sendHeld();
-    if (this.readers > 0) this.#send({ ...this.#head(this.#seq), kind: 'beat', atMs });
+    if (this.readers === 0) return;
+    const nowMs = this.#clock.monotonicMs();
+    const everyMs = Math.min(...[...this.#beats].map(({ ms }) => ms));
+    if (nowMs - this.#beatAtMs < everyMs - BEAT_SLACK_MS) return;
+    this.#beatAtMs = nowMs;
+    this.#send({ ...this.#head(this.#seq), kind: 'beat', atMs });
   }
 
   /** Begins anew under a larger incarnation: every reader must come again. */
@@ -91,13 +103,24 @@ export class ReportFeed {
     this.#broadcast.close();
   }
 
-  /** Lines of NDJSON, beginning with what the reader lacks. @param from where it stands; null: nowhere */
+  /**
+   * Lines of NDJSON, beginning with what the reader lacks.
+   * @param from where it stands; null: nowhere
+   * @param signal aborted when the reader is gone
+   * @param beatMs it needs no beat within this time of the last one
+   */
   read(
     from: { readonly incarnation: number; readonly seq: number } | null,
     signal: AbortSignal,
+    beatMs = 0,
   ): AsyncIterable<string> {
     this.#sendHeld();
-    return this.#broadcast.subscribe(signal, this.#missing(from).map(lineOf));
+    const wish = { ms: beatMs };
+    this.#beats.add(wish);
+    // Readers of many hosts come at different times, and so do the beats to them.
+    if (this.readers === 0) this.#beatAtMs = this.#clock.monotonicMs();
+    const lines = this.#missing(from).map(lineOf);
+    return this.#broadcast.subscribe(signal, lines, null, () => this.#beats.delete(wish));
   }
 
   close(): void {

@@ -248,7 +248,7 @@ async function reports({ agent }: Served, request: RouteRequest): Promise<RouteR
   return {
     status: 200,
     contentType: 'application/x-ndjson',
-    stream: agent.feed.read(from, request.signal),
+    stream: agent.feed.read(from, request.signal, wholeOf(request, 'beatMs') ?? 0),
   };
 }
 

@@ -1,6 +1,6 @@
 import type { Clock } from '../../src/ports/clock.ts';
 import type { Log } from '../../src/ports/telemetry.ts';
-import { REPORT_BEAT_MS } from '../../src/runtime/reports/reports.ts';
+import { REPORT_BEAT_MS } from '../../src/runtime/reports/beat-interval.ts';
 import type { HostAgent } from '../agent.ts';
 import type { Registrar } from './registration.ts';
 

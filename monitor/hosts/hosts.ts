@@ -12,7 +12,7 @@ import { drainedBy, isInWindow } from '../../src/core/host/drain-window.ts';
 import type { Eligibility } from '../../src/core/host/host.ts';
 import type { CellView } from '../../src/runtime/reports/cell-view.ts';
 import { isReporting } from '../../src/runtime/reports/cell-view.ts';
-import { SILENCE_MS } from '../../src/runtime/reports/reports.ts';
+import { SILENCE_MS } from '../../src/runtime/reports/beat-interval.ts';
 import { every } from '../../src/runtime/wait/wait.ts';
 import type { MonitorContext } from '../context.ts';
 import { monitorRank } from '../view/rank.ts';

@@ -4,7 +4,7 @@ import { Broadcast } from '../../src/runtime/stream/stream.ts';
 import type { HostChange, HostFreshness } from '../../src/runtime/reports/cell-view.ts';
 import { ndjsonLine } from '../../src/core/json/ndjson.ts';
 import type { ReportFollower } from '../../src/runtime/reports/reports.ts';
-import { REPORT_BEAT_MS } from '../../src/runtime/reports/reports.ts';
+import { REPORT_BEAT_MS, SILENCE_MS } from '../../src/runtime/reports/beat-interval.ts';
 import type { ReportFrame } from '../../src/wire/api/report-frames.ts';
 import { every } from '../../src/runtime/wait/wait.ts';
 
@@ -139,7 +139,9 @@ export class ReportRelay {
   }
 
   #viewFrame(synced: boolean): ReportFrame {
-    return { kind: 'view', complete: this.#follower.view.complete, synced };
+    const { view, hostSilenceMs } = this.#follower;
+    const silence = hostSilenceMs === SILENCE_MS ? {} : { silenceMs: hostSilenceMs };
+    return { kind: 'view', complete: view.complete, synced, ...silence };
   }
 
   /** Empty for a host that is reporting. */

@@ -32,7 +32,7 @@ export interface CheckReport {
   readonly violationsTotal: number;
 }
 
-/** How often the beginning may be compacted away while it is being read. */
+/** How often what is being read may be compacted away. */
 const BEGINS_MAX = 5;
 
 /** An etcd that was never written to is at revision 1. */
@@ -50,6 +50,21 @@ export async function checkHistory(
   keys: CellKeys,
   listings: readonly HostListing[],
 ): Promise<CheckReport> {
+  for (let tries = 1; ; tries++)
+    try {
+      return await checkOnce(store, keys, listings);
+    } catch (error) {
+      const isCompacted = error instanceof StoreError && error.code === 'compacted';
+      if (!isCompacted || tries === BEGINS_MAX) throw error;
+    }
+}
+
+/** @throws StoreError `compacted` when what is being read is compacted meanwhile */
+async function checkOnce(
+  store: CellStore,
+  keys: CellKeys,
+  listings: readonly HostListing[],
+): Promise<CheckReport> {
   const check = new HistoryCheck(keys);
   const begin = await beginning(store, keys);
   const wholeHistory = begin.revision <= FIRST_REVISION;
@@ -63,18 +78,11 @@ export async function checkHistory(
 
 /** The cell at the oldest revision that is kept; the current one when all before is compacted. */
 async function beginning(store: CellStore, keys: CellKeys): Promise<Snapshot> {
-  for (let tries = 1; ; tries++) {
-    const { revision: current } = await store.read([keys.meta]);
-    const oldest = Math.min(await store.oldestRevision(), current);
-    try {
-      const snapshot = await store.list(keys.root, oldest);
-      if (snapshot.revision !== oldest) throw new Error('this store does not list the past');
-      return snapshot;
-    } catch (error) {
-      const moved = error instanceof StoreError && error.code === 'compacted';
-      if (!moved || tries === BEGINS_MAX) throw error;
-    }
-  }
+  const { revision: current } = await store.read([keys.meta]);
+  const oldest = Math.min(await store.oldestRevision(), current);
+  const snapshot = await store.list(keys.root, oldest);
+  if (snapshot.revision !== oldest) throw new Error('this store does not list the past');
+  return snapshot;
 }
 
 function changesOf(snapshot: Snapshot): readonly Change[] {

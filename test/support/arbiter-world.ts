@@ -12,6 +12,7 @@ import type { AllocationReport } from '../../src/core/host/report.ts';
 import { seededRandom } from '../../src/core/random/random.ts';
 import type { CellStore } from '../../src/ports/cell-store.ts';
 import type { StartTerms } from '../../src/core/quota/ticket.ts';
+import { SILENCE_MS } from '../../src/runtime/reports/beat-interval.ts';
 import { Broadcast } from '../../src/runtime/stream/stream.ts';
 import { quotaCodec, roleCodec } from '../../src/wire/records/records.ts';
 import type { ReportFrame } from '../../src/wire/api/report-frames.ts';
@@ -37,7 +38,7 @@ export class ArbiterWorld {
   async startMonitor(): Promise<void> {
     const stream = (signal: AbortSignal): AsyncIterable<string> => {
       const first = [...this.#known.values()].flat();
-      const frames = this.#frames.subscribe(signal, [...first, VIEW]);
+      const frames = this.#frames.subscribe(signal, [...first, this.#view()]);
       return lines(this.#hold === null ? frames : heldBack(first, this.#hold, frames));
     };
     const listener = await this.network.server().listen(
@@ -54,7 +55,7 @@ export class ArbiterWorld {
     const record = roleRecord('monitor', 'monitor-1', listener.address);
     await this.put(CELL.role('monitor', 'monitor-1'), roleCodec.encode(record));
     const beat = (): void => {
-      this.#frames.send(VIEW);
+      this.#frames.send(this.#view());
       for (const host of this.#known.keys())
         if (!this.silent.has(host)) this.#frames.send(this.#next(host, {}));
       this.#cancelBeat = this.clock.after(1_000, beat);
@@ -63,6 +64,8 @@ export class ArbiterWorld {
   }
 
   readonly silent = new Set<string>();
+  /** After how long the monitor calls a host silent, as it says. */
+  hostSilenceMs = SILENCE_MS;
   readonly #seq = new Map<string, number>();
 
   #next(host: string, change: { allocation?: AllocationReport; gone?: string }): ReportFrame {
@@ -73,6 +76,10 @@ export class ArbiterWorld {
     if (change.allocation !== undefined) return { ...head, kind: 'change', allocation: change.allocation };
     if (change.gone !== undefined) return { ...head, kind: 'gone', id: change.gone };
     return { ...head, kind: 'beat' };
+  }
+
+  #view(): ReportFrame {
+    return { kind: 'view', complete: true, synced: true, silenceMs: this.hostSilenceMs };
   }
 
   addHost(host: string, allocations: readonly AllocationReport[] = []): void {
@@ -173,8 +180,6 @@ export class ArbiterWorld {
     for (const store of [...this.#stores, this.store]) await store.close();
   }
 }
-
-const VIEW: ReportFrame = { kind: 'view', complete: true, synced: true };
 
 /** As of a large view, whose end is long in coming. */
 async function* heldBack(

@@ -26,6 +26,8 @@ export class ReportingHost {
   /** What its allocations use, and how often somebody wanted to know. */
   uses: readonly AllocationUsage[] = [];
   usageAsked = 0;
+  /** Of each report stream that was opened. */
+  readonly queries: RouteRequest['query'][] = [];
   #live = new Broadcast<string>(100_000);
   readonly #past: HostReport[] = [];
   readonly #logs = new Map<string, { bytes: Uint8Array; ended: boolean; readonly wake: Set<() => void> }>();
@@ -144,6 +146,7 @@ export class ReportingHost {
   }
 
   #reports({ query, signal }: RouteRequest): RouteReply {
+    this.queries.push(query);
     const canResume = Number(query['incarnation']) === this.incarnation;
     const seq = Number(query['seq']);
     if (canResume) this.resumed += 1;

@@ -325,7 +325,7 @@ src/runtime/records/change-record.ts store.attempt scheduler:buckets monitor:buc
 src/runtime/records/change-record.ts store.read scheduler:buckets monitor:buckets,pauses,remedy-budget,verdicts
 src/runtime/records/ledger-feed.ts store.follow scheduler:ledger
 src/runtime/records/records.ts store.follow scheduler:alive,budgets,eligibility,hosts,meta,owners,pauses,pools,roles,secrets,shared agent:pauses,roles monitor: arbiter:keeper,pauses,quotas,roles,shared
-src/runtime/reports/stream-reader.ts http.stream scheduler:get.reports agent: monitor:get.reports arbiter:get.reports
+src/runtime/reports/stream-reader.ts http.stream scheduler:get.reports monitor:get.reports arbiter:get.reports
 `).map(siteOf);
 
 /** Every route of every role. `streams`: it may answer with one. */

@@ -69,6 +69,10 @@ export interface HostEntry {
   /** Since when its reports are awaited. */
   readonly knownAt: Instant;
   heardAt: Instant | null;
+  /** It has a stream of its own, on which it has said something. */
+  isOpen: boolean;
+  /** When the last such stream ended, by the monotonic clock. */
+  cutAtMs: number;
   /** Since when it is followed directly, by the monotonic clock: its stream is given the time to be opened. */
   followedAtMs: number;
   /** When a silence began; null while the host is reporting. */
@@ -119,7 +123,10 @@ export class ViewIndex {
   expect(host: string, now: Instant): HostEntry {
     let entry = this.#hosts.get(host);
     if (entry === undefined) {
-      entry = { view: new HostView(host), knownAt: now, heardAt: null, followedAtMs: 0, silentSince: null };
+      entry = {
+        ...{ view: new HostView(host), knownAt: now, heardAt: null },
+        ...{ isOpen: false, cutAtMs: 0, followedAtMs: 0, silentSince: null },
+      };
       this.#hosts.set(host, entry);
     }
     return entry;

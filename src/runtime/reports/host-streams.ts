@@ -1,6 +1,10 @@
+import type { Mark } from '../../core/host/merge.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Random } from '../../ports/random.ts';
+import type { ReportFrame } from '../../wire/api/report-frames.ts';
 import { Backoff, RECONNECT } from '../wait/backoff.ts';
+import type { BeatInterval } from './beat-interval.ts';
+import { REPORT_BEAT_MS } from './beat-interval.ts';
 import type { ReportHandlers } from './cell-view.ts';
 import type { MergedView } from './merged-view.ts';
 import type { ReportReader, ReportSource } from './stream-reader.ts';
@@ -23,7 +27,7 @@ export interface StreamParts {
 }
 
 export interface HostStreamsParts extends StreamParts {
-  readonly silenceMs: number;
+  readonly beats: BeatInterval;
   readonly handlers: Pick<ReportHandlers, 'onDirect' | 'onDirectEnd'>;
   /** Is the host followed here? Absent: all are. @param isFollowed it has a stream */
   readonly follows?: ((host: string, isFollowed: boolean) => boolean) | undefined;
@@ -73,7 +77,9 @@ export class HostStreams {
     for (const name of this.#unfollowed) if (!sources.has(name)) this.#unfollowed.delete(name);
     for (const [name, stream] of this.#streams)
       if (sources.get(name)?.url !== stream.source.url || !follows(name, true)) this.#end(name, stream);
-    for (const source of sources.values()) this.#expect(source, follows);
+    const added = [...sources.values()].filter((source) => this.#expect(source, follows));
+    this.#parts.beats.follow(this.#streams.size + added.length);
+    for (const source of added) this.#open(source);
     if (this.#unfollowed.size !== before) this.#parts.onUnfollowed?.(this.#unfollowed.size);
   }
 
@@ -92,9 +98,10 @@ export class HostStreams {
   }
 
   findSilent(): void {
-    const nowMs = this.#parts.clock.monotonicMs();
+    const { clock, merged } = this.#parts;
+    const nowMs = clock.monotonicMs();
     for (const [name, stream] of this.#streams)
-      if (stream.heardAtMs !== null && nowMs - stream.heardAtMs > this.#parts.silenceMs)
+      if (stream.heardAtMs !== null && nowMs > merged.silentAtMs(name, stream.heardAtMs))
         this.#unheard(name, stream);
   }
 
@@ -112,20 +119,27 @@ export class HostStreams {
       if (!this.#registered.has(view.host) && !isRelayed(view.host)) merged.forget(view.host);
   }
 
-  #expect(source: ReportSource, follows: (host: string, isFollowed: boolean) => boolean): void {
-    const { merged, streamsMax = Infinity } = this.#parts;
+  /** @returns whether it is to have a stream, and has none */
+  #expect(source: ReportSource, follows: (host: string, isFollowed: boolean) => boolean): boolean {
+    const { merged } = this.#parts;
     const { name } = source;
-    if (this.#streams.has(name)) return;
+    if (this.#streams.has(name)) return false;
     merged.expect(name);
     this.#unfollowed.delete(name);
-    if (!follows(name, false)) return;
+    return follows(name, false);
+  }
+
+  #open(source: ReportSource): void {
+    const { merged, streamsMax = Infinity } = this.#parts;
+    const { name } = source;
     if (this.#streams.size >= streamsMax) {
       this.#unfollowed.add(name);
       return;
     }
     merged.followed(name);
     const stream: HostStream = {
-      ...{ source, stop: new AbortController(), ended: Promise.resolve(), heardAtMs: null, isMissed: false },
+      ...{ source, stop: new AbortController(), ended: Promise.resolve() },
+      ...{ heardAtMs: null, isMissed: false },
     };
     this.#streams.set(name, stream);
     stream.ended = this.#follow(stream);
@@ -134,6 +148,7 @@ export class HostStreams {
   #end(name: string, stream: HostStream): void {
     stream.stop.abort();
     this.#streams.delete(name);
+    this.#parts.merged.cut(name);
     this.#unheard(name, stream);
   }
 
@@ -149,22 +164,25 @@ export class HostStreams {
   async #follow(stream: HostStream): Promise<void> {
     const { source } = stream;
     const { signal } = stream.stop;
-    const { clock, merged, random, reader, handlers, onClock } = this.#parts;
+    const { beats, clock, merged, random, reader, handlers, onClock } = this.#parts;
     const backoff = new Backoff(RECONNECT, random);
     while (!signal.aborted) {
       const settled = merged.get(source.name)?.view.settled;
       const resumable = settled !== undefined && settled.incarnation >= 0;
-      const query = resumable ? `?incarnation=${String(settled.incarnation)}&seq=${String(settled.seq)}` : '';
+      const query = queryOf(beats.ms, resumable ? settled : null);
       // A source that cannot resume starts with a `full`, whatever was asked for.
       let inOrder = false;
       let first = true;
-      await reader.read(source, query, signal, (frame) => {
+      const onFrame = (frame: ReportFrame): void => {
         if (!('seq' in frame) || frame.kind === 'part' || frame.host !== source.name)
           throw new SourceError(`${source.name} speaks for another`);
         if (frame.kind === 'full') inOrder = true;
         else if (first && resumable) inOrder = frame.incarnation === settled.incarnation;
         if (!inOrder) throw new SourceError(`${source.name} did not begin with all it has`);
-        if (first) backoff.reset();
+        if (first) {
+          backoff.reset();
+          merged.opened(source.name);
+        }
         merged.merge(frame, true);
         handlers.onDirect?.(frame, first || stream.heardAtMs === null);
         stream.heardAtMs = clock.monotonicMs();
@@ -172,9 +190,22 @@ export class HostStreams {
         first = false;
         if (frame.kind === 'beat' && frame.atMs !== undefined)
           onClock?.(source.name, frame.atMs - clock.nowMs());
-      });
+      };
+      await reader.read(source, query, signal, onFrame, beats.silenceMs);
+      if (!signal.aborted) merged.cut(source.name);
       if (first && !signal.aborted && stream.heardAtMs === null) this.#unheard(source.name, stream);
       await sleep(clock, backoff.nextMs(), signal);
     }
   }
+}
+
+/** @param from where the stream is to go on; null: it begins with all that the host has */
+function queryOf(beatMs: number, from: Mark | null): string {
+  const query = new URLSearchParams();
+  if (from !== null) {
+    query.set('incarnation', String(from.incarnation));
+    query.set('seq', String(from.seq));
+  }
+  if (beatMs > REPORT_BEAT_MS) query.set('beatMs', String(Math.round(beatMs)));
+  return query.size === 0 ? '' : `?${query.toString()}`;
 }

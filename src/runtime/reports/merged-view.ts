@@ -2,6 +2,7 @@ import type { HostReport } from '../../core/host/report.ts';
 import { isAfter, NO_MARK } from '../../core/host/merge.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { PartFrame } from '../../wire/api/report-frames.ts';
+import type { BeatInterval } from './beat-interval.ts';
 import type { CellView, Instant, HostEntry, HostFreshness, ReportHandlers } from './cell-view.ts';
 import { ViewIndex } from './cell-view.ts';
 import { ChangesDuringRead } from './changes-during-read.ts';
@@ -11,6 +12,8 @@ export interface Upstream {
   heardAt: Instant | null;
   /** Whether its own view is complete. */
   complete: boolean;
+  /** After how long without a message of a host it calls the host silent: the longest that one of them has told. */
+  hostSilenceMs: number;
 }
 
 /** A stream to a host that another monitor has followed until now is given so long to be opened. */
@@ -19,7 +22,7 @@ const CONNECT_MS = 1_000;
 /** The view that reports are merged into, and which of its hosts are reporting, silent or awaited. */
 export class MergedView {
   readonly #clock: Clock;
-  readonly #silenceMs: number;
+  readonly #beats: BeatInterval;
   readonly #handlers: ReportHandlers;
   readonly #upstream: Upstream | null;
   readonly #relayed: (host: string) => Instant | null;
@@ -32,19 +35,20 @@ export class MergedView {
   readonly view: CellView;
 
   /**
+   * @param beats how often its sources say something
    * @param upstream null: every host has a stream of its own
    * @param relayed when another monitor last vouched for the host; null: none does
    */
   constructor(
     clock: Clock,
-    silenceMs: number,
+    beats: BeatInterval,
     handlers: ReportHandlers,
     upstream: Upstream | null,
     relayed: (host: string) => Instant | null = () => null,
   ) {
     this.#relayed = relayed;
     this.#clock = clock;
-    this.#silenceMs = silenceMs;
+    this.#beats = beats;
     this.#handlers = handlers;
     this.#upstream = upstream;
     this.#index = new ViewIndex({
@@ -77,6 +81,19 @@ export class MergedView {
   /** From now on the host has a stream of its own. */
   followed(host: string): void {
     this.#index.expect(host, this.now()).followedAtMs = this.#clock.monotonicMs();
+  }
+
+  /** The host says something on a stream of its own. */
+  opened(host: string): void {
+    this.#index.expect(host, this.now()).isOpen = true;
+  }
+
+  /** That stream has ended. */
+  cut(host: string): void {
+    const entry = this.#index.get(host);
+    if (entry === undefined || !entry.isOpen) return;
+    entry.isOpen = false;
+    entry.cutAtMs = this.#clock.monotonicMs();
   }
 
   /** @param inOrder nothing before the message is missing, so that the host's stream can be resumed from it */
@@ -177,6 +194,12 @@ export class MergedView {
     this.checkComplete();
   }
 
+  /** When the host counts as silent if it has said nothing since, by the monotonic clock. */
+  silentAtMs(host: string, heardAtMs: number): number {
+    const entry = this.#index.get(host);
+    return entry === undefined ? heardAtMs : this.#dueMs(entry, heardAtMs);
+  }
+
   /** Without an upstream: whoever vouched for the host has heard nothing of it for so long, nor has anybody else. */
   unheardFor(host: string, silentMs: number): void {
     const entry = this.#index.get(host);
@@ -189,7 +212,7 @@ export class MergedView {
 
   #checkSilent(entry: HostEntry): void {
     const last = entry.heardAt ?? entry.knownAt;
-    const dueMs = Math.max(last.monotonicMs + this.#silenceMs, entry.followedAtMs + CONNECT_MS);
+    const dueMs = Math.max(this.#dueMs(entry, last.monotonicMs), entry.followedAtMs + CONNECT_MS);
     if (entry.silentSince !== null || this.#clock.monotonicMs() <= dueMs) return;
     entry.silentSince = last;
     this.#awaited.delete(entry.view.host);
@@ -210,8 +233,12 @@ export class MergedView {
   #staleSinceMs(entry: HostEntry): number | null {
     if (entry.silentSince !== null) return entry.silentSince.wallMs;
     const last = this.#upstream === null ? (entry.heardAt ?? entry.knownAt) : this.#upstream.heardAt;
-    const isStale = last !== null && this.#clock.monotonicMs() - last.monotonicMs > this.#silenceMs;
+    const isStale = last !== null && this.#clock.monotonicMs() > this.#dueMs(entry, last.monotonicMs);
     return isStale ? last.wallMs : null;
+  }
+
+  #dueMs({ isOpen, cutAtMs }: HostEntry, heardAtMs: number): number {
+    return this.#beats.silentAtMs({ heardAtMs, isOpen, cutAtMs });
   }
 
   #asOfMs(entry: HostEntry): number | null {

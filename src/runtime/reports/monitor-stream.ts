@@ -1,5 +1,6 @@
 import { Backoff, RECONNECT } from '../wait/backoff.ts';
 import type { StreamParts } from './host-streams.ts';
+import { SILENCE_MS } from './beat-interval.ts';
 import type { Upstream } from './merged-view.ts';
 import { MonitorReachability } from './monitor-reachability.ts';
 import type { ReportSource } from './stream-reader.ts';
@@ -82,6 +83,7 @@ export class MonitorStream {
       upstream.heardAt = merged.now();
       switch (frame.kind) {
         case 'view':
+          upstream.hostSilenceMs = Math.max(upstream.hostSilenceMs, frame.silenceMs ?? SILENCE_MS);
           if (frame.synced && !synced) this.#forgetRemoved();
           synced ||= frame.synced;
           upstream.complete = frame.complete && synced;

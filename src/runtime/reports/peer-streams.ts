@@ -3,6 +3,7 @@ import type { Random } from '../../ports/random.ts';
 import type { ReportFrame } from '../../wire/api/report-frames.ts';
 import { Backoff, RECONNECT } from '../wait/backoff.ts';
 import { sleep } from '../wait/wait.ts';
+import { SILENCE_MS } from './beat-interval.ts';
 import type { Instant } from './cell-view.ts';
 import type { Peers } from './host-share.ts';
 import type { MergedView } from './merged-view.ts';
@@ -41,6 +42,7 @@ interface PeerStream {
 export class PeerStreams implements Peers {
   readonly #parts: PeerStreamsParts;
   readonly #streams = new Map<string, PeerStream>();
+  #hostSilenceMs = SILENCE_MS;
   #live: ReadonlySet<string> = new Set();
 
   constructor(parts: PeerStreamsParts) {
@@ -49,6 +51,11 @@ export class PeerStreams implements Peers {
 
   get live(): ReadonlySet<string> {
     return this.#live;
+  }
+
+  /** The longest that one of them waits for a host before it calls the host silent. */
+  get hostSilenceMs(): number {
+    return this.#hostSilenceMs;
   }
 
   hears(host: string): boolean {
@@ -122,6 +129,7 @@ export class PeerStreams implements Peers {
     stream.heardAt = merged.now();
     switch (frame.kind) {
       case 'view':
+        this.#hostSilenceMs = Math.max(this.#hostSilenceMs, frame.silenceMs ?? SILENCE_MS);
         if (frame.synced) this.#become(stream, 'synced');
         return;
       // Whether a host is registered the store says, to each monitor by itself.

@@ -2,6 +2,7 @@
  * Follows what hosts report, and merges it into one view of the cell.
  *
  * - `reports.ts`: `ReportFollower`, which ties the rest together
+ * - `beat-interval.ts`: how often hosts say that they are there, and after how long one counts as silent
  * - `stream-reader.ts`: opens report streams, a bounded number at once, and reads their frames
  * - `host-streams.ts`: one stream a host, for monitors; `host-share.ts`: which hosts are this monitor's share
  * - `peer-streams.ts`: what the other monitors hear of theirs
@@ -18,6 +19,7 @@ import type { HttpClient } from '../../ports/http.ts';
 import type { Random } from '../../ports/random.ts';
 import type { Log } from '../../ports/telemetry.ts';
 import type { PartFrame, ReportFrame } from '../../wire/api/report-frames.ts';
+import { BeatInterval, SILENCE_MS } from './beat-interval.ts';
 import type { CellView, Instant, ReportHandlers } from './cell-view.ts';
 import { HostShare } from './host-share.ts';
 import type { HostStreamsParts } from './host-streams.ts';
@@ -47,7 +49,7 @@ export interface ReportFollowerOptions {
    * with all hosts in one stream, and one of them is enough; for schedulers and arbiters.
    */
   readonly mode: 'all' | 'any-one';
-  /** A source or host without a message for this long counts as silent. Default `SILENCE_MS`. */
+  /** A source or host without a message for this long counts as silent. Default: see `BeatInterval`. */
   readonly silenceMs?: number;
   /** Mode `all`: streams at once, so that files are left for callers. Default: no limit. */
   readonly streamsMax?: number | undefined;
@@ -69,11 +71,6 @@ export interface Share {
 /** How often it is looked at whether another monitor still hears of its hosts. */
 const SHARE_CHECK_MS = 1_000;
 
-/** Three beats of a host (`REPORT_BEAT_MS`), so that one lost beat means nothing (I18). */
-export const SILENCE_MS = 3_000;
-/** How often a host or monitor without changes sends a beat on its report stream. */
-export const REPORT_BEAT_MS = 1_000;
-
 /**
  * Follows report streams and keeps their merged view. Streams that end, are cut or fall silent are opened again with
  * backoff, from where they stood when the source can do so. A host that is not reporting stays in the view with its last
@@ -82,8 +79,9 @@ export const REPORT_BEAT_MS = 1_000;
 export class ReportFollower {
   readonly #clock: Clock;
   readonly #mode: ReportFollowerOptions['mode'];
-  readonly #silenceMs: number;
+  readonly #beats: BeatInterval;
   readonly #merged: MergedView;
+  readonly #upstream: Upstream | null;
   readonly #reader: ReportReader;
   readonly #streams: HostStreams | MonitorStream;
   readonly #peers: PeerStreams | null;
@@ -95,16 +93,18 @@ export class ReportFollower {
     const { clock, random, options } = deps;
     this.#clock = clock;
     this.#mode = options.mode;
-    this.#silenceMs = options.silenceMs ?? SILENCE_MS;
+    this.#beats = new BeatInterval(options.silenceMs);
     this.#reader = new ReportReader(deps.http, deps.log, {
-      silenceMs: this.#silenceMs,
+      silenceMs: this.#beats.silenceMs,
       to: options.mode === 'all' ? 'agent' : 'monitor',
     });
-    const upstream: Upstream | null = options.mode === 'all' ? null : { heardAt: null, complete: false };
+    const upstream: Upstream | null =
+      options.mode === 'all' ? null : { heardAt: null, complete: false, hostSilenceMs: SILENCE_MS };
+    this.#upstream = upstream;
     this.#peers = options.share === undefined ? null : this.#makePeers(deps, options.share);
     const handlers = deps.handlers ?? {};
     const relayedAt = (host: string): Instant | null => this.#peers?.heardAt(host) ?? null;
-    const merged = new MergedView(clock, this.#silenceMs, handlers, upstream, relayedAt);
+    const merged = new MergedView(clock, this.#beats, handlers, upstream, relayedAt);
     const parts = {
       ...{ clock, random, merged, reader: this.#reader, streamsMax: options.streamsMax },
       sources: () => deps.sources(),
@@ -112,7 +112,7 @@ export class ReportFollower {
       onClock: (host: string, aheadMs: number) => options.onClock?.(host, aheadMs),
     };
     this.#merged = merged;
-    const ofHosts = { ...parts, handlers, silenceMs: this.#silenceMs, ...this.#sharing(options.share) };
+    const ofHosts = { ...parts, handlers, beats: this.#beats, ...this.#sharing(options.share) };
     this.#streams = upstream === null ? new HostStreams(ofHosts) : new MonitorStream(parts, upstream);
     const streams = this.#streams;
     this.#questions = new JobQueries({
@@ -128,6 +128,12 @@ export class ReportFollower {
   /** Name of the monitor whose stream is in use; null in mode `all`, and while there is none. */
   get source(): string | null {
     return this.#streams instanceof MonitorStream ? (this.#streams.source?.name ?? null) : null;
+  }
+
+  /** After how long without a message a host counts as silent, to those who follow hosts: never less than it was. */
+  get hostSilenceMs(): number {
+    if (this.#upstream !== null) return this.#upstream.hostSilenceMs;
+    return Math.max(this.#beats.silenceMs, this.#peers?.hostSilenceMs ?? 0);
   }
 
   /** The merged messages of every host: what an empty view needs to become this one. */
@@ -195,7 +201,7 @@ export class ReportFollower {
     this.#merged.findSilent();
     if (this.#streams instanceof HostStreams) this.#streams.findSilent();
     if (this.#peers !== null) this.#streams.refresh();
-    const everyMs = Math.min(this.#silenceMs / 3, this.#peers === null ? Infinity : SHARE_CHECK_MS);
+    const everyMs = Math.min(this.#beats.ms, this.#peers === null ? Infinity : SHARE_CHECK_MS);
     this.#cancelCheck = this.#clock.after(everyMs, () => this.#findSilent());
   }
 

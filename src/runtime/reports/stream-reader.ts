@@ -52,12 +52,16 @@ export class ReportReader {
     for (const resolve of this.#waitingToConnect.splice(0)) resolve();
   }
 
-  /** Reads one stream until it ends. `onFrame` may throw a SourceError, which ends it. Never rejects. */
+  /**
+   * Reads one stream until it ends. `onFrame` may throw a SourceError, which ends it. Never rejects.
+   * @param silenceMs it is ended after so long without a message
+   */
   async read(
     source: ReportSource,
     query: string,
     signal: AbortSignal,
     onFrame: (frame: ReportFrame) => void,
+    silenceMs = this.#options.silenceMs,
   ): Promise<void> {
     let connecting = true;
     const connected = (isOpen: boolean): void => {
@@ -71,7 +75,7 @@ export class ReportReader {
         method: 'GET',
         url: `${source.url}/v1/reports${query}`,
         timeoutMs: CONNECT_TIMEOUT_MS,
-        idleTimeoutMs: this.#options.silenceMs,
+        idleTimeoutMs: silenceMs,
         to: this.#options.to,
         signal,
       });

@@ -33,16 +33,19 @@ export class Broadcast<T> {
   /**
    * Everything sent from now on, after `first`. Ends when the signal is aborted, on `close`, and on overflow without `missed`.
    * @param missed what sums up the items beyond the bound, until the reader has read what was held
+   * @param onEnd the reader is gone, or nothing more is sent to it; may be called again
    */
   subscribe(
     signal: AbortSignal,
     first: readonly T[] = [],
     missed: (() => Missed<T>) | null = null,
+    onEnd: () => void = () => undefined,
   ): AsyncIterable<T> {
     let forget = (): void => undefined;
     const leave = (): void => {
       this.#readers.delete(reader);
       forget();
+      onEnd();
     };
     const reader = new Reader<T>(first, { queueMax: this.#queueMax, missed, leave });
     this.#readers.add(reader);

@@ -45,6 +45,8 @@ export interface ViewFrame {
   readonly kind: 'view';
   readonly complete: boolean;
   readonly synced: boolean;
+  /** After how long without a message a host is called `silent`. Absent: 3 s. */
+  readonly silenceMs?: number;
 }
 
 /**
@@ -55,7 +57,7 @@ export interface ViewFrame {
 export function readReportFrame(value: unknown): ReportFrame | null {
   if (!isObject(value)) return null;
   const kind = value['kind'];
-  if (kind === 'view') return typeof value['complete'] === 'boolean' ? (value as unknown as ViewFrame) : null;
+  if (kind === 'view') return isView(value) ? (value as unknown as ViewFrame) : null;
   const host = value['host'];
   if (typeof host !== 'string') return null;
   if (kind === 'left') return value as unknown as LeftFrame;
@@ -78,6 +80,10 @@ export function readReportFrame(value: unknown): ReportFrame | null {
     default:
       return null;
   }
+}
+
+function isView({ complete, silenceMs }: Record<string, unknown>): boolean {
+  return typeof complete === 'boolean' && (silenceMs === undefined || typeof silenceMs === 'number');
 }
 
 /** A host reports about itself only: a report that names another host is refused. */

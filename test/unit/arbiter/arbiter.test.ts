@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Arbiter } from '../../../arbiter/arbiter.ts';
-import { GRANT_HELD_MS } from '../../../arbiter/grant-book.ts';
+import { GRANT_HELD_MS } from '../../../arbiter/report-lag.ts';
 import type { StartTerms, TicketBody } from '../../../src/core/quota/ticket.ts';
 import type { TicketGrant } from '../../../src/wire/api/arbiter-api.ts';
 import { requestFor } from '../../../src/wire/api/arbiter-api.ts';
@@ -115,6 +115,18 @@ describe('Arbiter', () => {
     expect(await ask(arbiter, terms(2))).toEqual(['quota']);
     await world.clock.advance(2_001);
     expect(await ask(arbiter, terms(2), terms(3))).toEqual(['granted', 'quota']);
+  });
+
+  it('I41 where monitors wait longer for a host, an unused grant is held longer too', async () => {
+    await world.setQuota({ namespace: 'default', allocations: 1 });
+    world.hostSilenceMs = 40_000;
+    const arbiter = await seasoned();
+    await world.clock.advance(40_000);
+    expect(await ask(arbiter, terms(1))).toEqual(['granted']);
+    await world.clock.advance(GRANT_HELD_MS + 36_000);
+    expect(await ask(arbiter, terms(2))).toEqual(['quota']);
+    await world.clock.advance(2_001);
+    expect(await ask(arbiter, terms(2))).toEqual(['granted']);
   });
 
   it('I40 a grant on a host that fell silent stays held: it may run there unseen', async () => {

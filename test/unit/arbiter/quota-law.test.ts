@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import fc from 'fast-check';
 import type { Arbiter } from '../../../arbiter/arbiter.ts';
-import { GRANT_HELD_MS } from '../../../arbiter/grant-book.ts';
+import { GRANT_HELD_MS } from '../../../arbiter/report-lag.ts';
 import type { AllocationReport } from '../../../src/core/host/report.ts';
 import type { StartTerms } from '../../../src/core/quota/ticket.ts';
 import { CLOCK_TOLERANCE_MS } from '../../../src/core/quota/ticket.ts';

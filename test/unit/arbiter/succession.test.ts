@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Arbiter } from '../../../arbiter/arbiter.ts';
-import { GRANT_HELD_MS } from '../../../arbiter/grant-book.ts';
+import { GRANT_HELD_MS } from '../../../arbiter/report-lag.ts';
 import type { StartTerms } from '../../../src/core/quota/ticket.ts';
 import type { AttemptReply, CellStore } from '../../../src/ports/cell-store.ts';
 import { StoreError } from '../../../src/ports/cell-store.ts';

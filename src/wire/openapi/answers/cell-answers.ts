@@ -147,7 +147,10 @@ export const nameListAnswer: z.ZodType<NameListAnswer> = z.object({
   incomplete: z.boolean(),
 });
 
-const view = z.object({ kind: z.literal('view'), complete: z.boolean(), synced: z.boolean() });
+const view = z.object({
+  ...{ kind: z.literal('view'), complete: z.boolean(), synced: z.boolean() },
+  silenceMs: z.exactOptional(z.number()),
+});
 
 export const nameFrame: z.ZodType<NameFrame> = z.union([
   z.object({ kind: z.literal('name'), name: text, known: z.boolean(), endpoints }),

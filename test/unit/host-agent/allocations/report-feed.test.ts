@@ -123,6 +123,35 @@ describe('the report feed', () => {
     stop.abort();
   });
 
+  it('S0.9 sends beats as seldom as the most demanding of its readers needs them', async () => {
+    const clock = new ManualClock();
+    const feed = new ReportFeed('host-a', 7, clock);
+    const [patient, other] = [new AbortController(), new AbortController()];
+    const beats: number[] = [];
+    const reading = (async (): Promise<void> => {
+      for await (const line of feed.read(null, patient.signal, 10_000))
+        if ((JSON.parse(line) as HostReport).kind === 'beat') beats.push(clock.nowMs());
+    })();
+    const startMs = clock.nowMs();
+    const pass = async (seconds: number): Promise<void> => {
+      for (let n = 0; n < seconds; n++) {
+        await clock.advance(1_000);
+        feed.beat(clock.nowMs());
+      }
+      await clock.advance(0);
+    };
+    await pass(25);
+    expect(beats.splice(0).map((ms) => ms - startMs)).toEqual([10_000, 20_000]);
+    feed.read(null, other.signal, 2_000);
+    await pass(5);
+    expect(beats.splice(0)).toHaveLength(3);
+    other.abort();
+    await pass(20);
+    expect(beats).toHaveLength(2);
+    patient.abort();
+    await reading;
+  });
+
   it('another incarnation, a number from the future, or too long an absence: everything anew', async () => {
     const feed = new ReportFeed('host-a', 7, world.clock);
     feed.changed(reportOf('a1', 0));

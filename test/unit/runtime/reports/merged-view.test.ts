@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { HostReport } from '../../../../src/core/host/report.ts';
+import { BeatInterval } from '../../../../src/runtime/reports/beat-interval.ts';
 import { MergedView } from '../../../../src/runtime/reports/merged-view.ts';
 import type { PartFrame } from '../../../../src/wire/api/report-frames.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
@@ -12,12 +13,12 @@ const part = (seq: number, ...ids: string[]): PartFrame => ({
 
 /** A view that lets everything go by that is not `mine`. */
 function viewOf(mine: Set<string>, lost = new Set<string>()): MergedView {
-  const relay = { heardAt: null, complete: true };
+  const relay = { heardAt: null, complete: true, hostSilenceMs: 3_000 };
   const handlers = {
     keeps: ({ id }: { id: string }) => mine.has(id),
     isLost: (host: string) => lost.has(host),
   };
-  return new MergedView(new ManualClock(), 3_000, handlers, relay);
+  return new MergedView(new ManualClock(), new BeatInterval(), handlers, relay);
 }
 
 function say(

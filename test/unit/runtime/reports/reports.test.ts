@@ -4,7 +4,8 @@ import { silentLog } from '../../../../src/adapters/telemetry/silent.ts';
 import { seededRandom } from '../../../../src/core/random/random.ts';
 import type { ReportHandlers } from '../../../../src/runtime/reports/cell-view.ts';
 import type { ReportFollowerOptions } from '../../../../src/runtime/reports/reports.ts';
-import { ReportFollower, SILENCE_MS } from '../../../../src/runtime/reports/reports.ts';
+import { SILENCE_MS } from '../../../../src/runtime/reports/beat-interval.ts';
+import { ReportFollower } from '../../../../src/runtime/reports/reports.ts';
 import { ManualClock, until } from '../../../support/manual-clock.ts';
 import { ReportingHost, reportOf } from '../../../support/reporting-host.ts';
 
@@ -115,6 +116,25 @@ describe('ReportFollower, all hosts', () => {
     expect(follower.view.host('h1')?.staleSinceMs).toBeNull();
     await clock.advance(beatMs * 2);
     await until(() => changes.includes('h1 silent'));
+  });
+
+  it('S0.9 of many hosts each says less often that it is there; one whose stream ends is missed as soon as ever', async () => {
+    const { clock, network, hosts, sources } = await world(2);
+    const absent = Array.from({ length: 1_500 }, (_, n) => ({
+      ...{ name: `x${String(n)}`, url: 'http://memory/999' },
+    }));
+    const follower = follow(network, clock, () => [...sources(), ...absent]);
+    const isStale = (host: string): boolean => follower.view.host(host)?.staleSinceMs !== null;
+    await until(() => !isStale('h1') && !isStale('h2'));
+    await clock.advance(1_000);
+    expect(hosts[0]?.queries.at(-1)).toMatchObject({ beatMs: '2000' });
+    hosts[0]?.beat();
+    await hosts[1]?.close();
+    await clock.advance(SILENCE_MS + 1_000);
+    expect([isStale('h1'), isStale('h2')]).toEqual([false, true]);
+    await clock.advance(SILENCE_MS);
+    expect(isStale('h1')).toBe(true);
+    expect(follower.hostSilenceMs).toBe(6_000);
   });
 
   it('counts a host that never answers as timed out, so that the view becomes complete', async () => {

@@ -75,6 +75,23 @@ describe('checkHistory on histories made by the real commit', () => {
     expect(report.revisions).toBe(world.cell.revision - middle);
   });
 
+  it('begins again when what it reads is compacted meanwhile', async () => {
+    const world = new HistoryWorld(seededRandom(3));
+    await world.run(10);
+    const { store, cell } = world;
+    const list = store.list.bind(store);
+    let isCompacted = false;
+    store.list = async (prefix, atRevision) => {
+      const snapshot = await list(prefix, atRevision);
+      if (!isCompacted) cell.compact(Math.floor(cell.revision / 2));
+      isCompacted = true;
+      return snapshot;
+    };
+    const report = await checkHistory(store, KEYS, []);
+    expect(report).toMatchObject({ verdict: 'holds', wholeHistory: false });
+    expect(report.fromRevision).toBe(Math.floor(cell.revision / 2));
+  });
+
   it('says so when everything lies before the beginning: the snapshot alone is looked at', async () => {
     const world = new HistoryWorld(seededRandom(3));
     await world.run(4);
