@@ -80,8 +80,7 @@ export class GrantBook {
 
   /** It is committed, and its host may have begun it already: held until that host reports, at least as long as reports take. */
   inherit(grant: Grant, now: Instant): void {
-    if (this.#find(grantKey(grant.host, grant.id)) === undefined)
-      this.#put(this.#lingering, grant, now, 0);
+    if (this.#find(grantKey(grant.host, grant.id)) === undefined) this.#put(this.#lingering, grant, now, 0);
   }
 
   /** The host reported the allocation, or its ticket was never handed out. */

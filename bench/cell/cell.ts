@@ -4,6 +4,7 @@
  *
  * - `k8s-shape.ts` measures the shapes of Kubernetes' own scheduler benchmark on it (`shapes.ts`); `secured.ts` runs that with TLS, certificates
  *   and rights, and without, in turns.
+ * - `monitor.ts` measures what a monitor of many hosts costs, and how soon one that is started anew knows the cell.
  * - `tickets.ts` measures what a ticket costs its arbiter and its host.
  * - `oneoff.ts` measures one-off runs, and `cli.ts` the command line, on a development cell as `moorage dev` makes it.
  */

@@ -13,6 +13,7 @@ import { makeRawWriter } from '../commit/raw-commits.ts';
 import { BenchCell } from './cell.ts';
 import { shapeOf } from './shapes.ts';
 import { flagsOf } from '../testbed/flags.ts';
+import { readMetrics } from '../testbed/metrics.ts';
 
 /**
  * The shapes of the Kubernetes scheduler's own benchmark (scheduler_perf; see `shapes.ts`): equal tasks are placed beforehand,
@@ -56,9 +57,6 @@ const WANTED_RATIO = 30;
 const RAW_MIN = 10_000;
 const CELL = 'bench';
 const MEASURED = 'default';
-/** As often as a node of Kubernetes renews its lease, and as long as its controller waits; that benchmark has no nodes at all. */
-const BEAT = '10s';
-const SILENCE = '40s';
 const POLL_MS = 500;
 /** Starts are no part of the figure; they are looked at for so long. */
 const STARTS_MAX_MS = flags['placed-only'] ? 0 : 30_000;
@@ -169,8 +167,7 @@ function cpuEach(
 
 /** Of how many allocations hosts have reported to the monitor; a question that costs it next to nothing. */
 async function reportedAllocations(monitorUrl: string): Promise<number> {
-  const { body } = await http.call({ method: 'GET', url: `${monitorUrl}/metrics`, timeoutMs: 60_000 });
-  return Number(/^moorage_monitor_reported_allocations (\d+)$/m.exec(String(body))?.[1] ?? 0);
+  return (await readMetrics(http, monitorUrl)).get('moorage_monitor_reported_allocations') ?? 0;
 }
 
 /** Waits for the starts on the hosts, as long as they are given. @returns how many run, and when that was seen */
@@ -198,10 +195,9 @@ try {
   if (tickets) await cell.role('arbiter', ['--keys', keys]);
   const signed = tickets ? ['--keys', keys] : ['--no-tickets'];
   for (const [part, file] of hostsFiles().entries())
-    await cell.role('hollow', ['--hosts', file, '--beat', BEAT, ...signed], part + 1);
-  const monitor = await cell.role('monitor', ['--silence', SILENCE]);
-  for (let number = 2; number <= monitors; number++)
-    await cell.role('monitor', ['--silence', SILENCE], number);
+    await cell.role('hollow', ['--hosts', file, ...signed], part + 1);
+  const monitor = await cell.role('monitor', []);
+  for (let number = 2; number <= monitors; number++) await cell.role('monitor', [], number);
   const batch = [
     '--kind',
     'batch',

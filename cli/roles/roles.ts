@@ -77,7 +77,10 @@ export function addRoleVerbs(program: Command, { run }: ProgramInput): void {
       collect,
       [],
     )
-    .option('--beat <time>', 'how often it says that it is there; monitors expect one in 3 s (default: 1s)')
+    .option(
+      '--beat <time>',
+      'how often it says that it is there, at most (default: 1s); a monitor of more than 1000 hosts asks for less',
+    )
     .option('--artifact-source <prefix>', 'artifacts come from there only; may be repeated', collect, [])
     .option('--cgroup-parent <group>', 'makes the control groups of tasks under this one')
     .option('--oci-runtime <name>', 'crun or runc; without it the first that works')
@@ -113,7 +116,7 @@ export function addRoleVerbs(program: Command, { run }: ProgramInput): void {
     )
     .option('--keys <folder>', 'holds the pinned public keys of the arbiters')
     .option('--no-tickets', 'start tasks without a ticket')
-    .option('--beat <time>', 'how often each says that it is there (default: 1s)')
+    .option('--beat <time>', 'how often each says that it is there, at most (default: 1s)')
     .action((flags: HollowFlags) =>
       run({}, async (context) => (await import('./hollow.ts')).serveHollow(context, flags)),
     );
@@ -175,7 +178,10 @@ export function addRoleVerbs(program: Command, { run }: ProgramInput): void {
       run({}, async (context) => (await import('./scheduler.ts')).serveScheduler(context, flags)),
     );
   roleVerb(program, 'monitor', 'merges what hosts report, and serves the API')
-    .option('--silence <time>', 'a host that said nothing for so long counts as silent (default: 3s)')
+    .option(
+      '--silence <time>',
+      'a host that said nothing for so long counts as silent (default: 3s with up to 1000 hosts, 30s with 10000 or more)',
+    )
     .option('--lost-after <time>', 'from the end of a host\'s session to the verdict "lost" (default: 18s)')
     .option(
       '--mass-loss-wait <time>',
