@@ -108,14 +108,12 @@ try {
   await sleep(REST_MS);
   const idleMs = performance.now();
   const idleCpu = cell.cpuSeconds();
-  const beats = async () => (await metricsOf(monitor)).get('moorage_monitor_reports_total{kind="beat"}') ?? 0;
-  const beatsBefore = await beats();
   await sleep(flags['idle-s'] * 1_000);
   const seconds = (performance.now() - idleMs) / 1_000;
   console.log(
     `monitor idle cpu=(monitor:${shareOf('monitor', idleCpu, seconds)} hollow:${shareOf('hollow', idleCpu, seconds)} etcd:${shareOf('etcd', idleCpu, seconds)}` +
       ` scheduler:${shareOf('scheduler', idleCpu, seconds)} arbiter:${shareOf('arbiter', idleCpu, seconds)})` +
-      ` beats_per_second=${(((await beats()) - beatsBefore) / seconds).toFixed(0)} memory_mib=${String(memoryMib(monitor))}`,
+      ` host_silence_s=${String((await metricsOf(monitor)).get('moorage_monitor_host_silence_seconds'))} memory_mib=${String(memoryMib(monitor))}`,
   );
   await monitor.stop();
   const againMs = performance.now();

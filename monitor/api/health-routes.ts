@@ -83,6 +83,7 @@ async function metrics(state: MonitorState, request: RouteRequest): Promise<Rout
   all.gauge('moorage_monitor_reported_allocations', follower.view.size);
   all.gauge('moorage_monitor_followed_hosts', follower.heardDirectly);
   all.gauge('moorage_monitor_view_complete', follower.view.complete ? 1 : 0);
+  all.gauge('moorage_monitor_host_silence_seconds', follower.hostSilenceMs / 1_000);
   all.gauge('moorage_monitor_readers', relay.readers, { stream: 'reports' });
   all.gauge('moorage_monitor_readers', events.readers, { stream: 'events' });
   return { status: 200, ...(await all.render(request.headers['accept'])) };

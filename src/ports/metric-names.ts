@@ -57,6 +57,9 @@ export const METRICS = {
     'Hosts that it hears of directly; of the others another monitor tells it.',
   ),
   moorage_monitor_unfollowed_hosts: gauge('Hosts that it does not follow, since it has reached that limit.'),
+  moorage_monitor_host_silence_seconds: gauge(
+    'After so long without a message a host counts as silent: three of the beats that this monitor asks for.',
+  ),
   moorage_monitor_alarms: gauge('What somebody should look at (`moorage alarms`).', 'kind'),
   moorage_monitor_silent_hosts: gauge('Registered hosts whose session in etcd has ended.'),
   moorage_monitor_allocations: gauge('Allocations in etcd.'),
