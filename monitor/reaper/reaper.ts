@@ -37,7 +37,10 @@ export interface ReaperDeps extends LeftoversDeps, RetentionDeps {
 const SWEEP_MS = 1_000;
 /** Jobs that a sweep looks at together; the next ones come after that. */
 const JOBS_PER_SLICE = 500;
-/** What is deleted in a sweep makes it go on to the next jobs at once, so often at most. */
+/**
+ * What is deleted makes a sweep go on to the next jobs at once, so often at most, and all sweeps of the next pass: where many jobs
+ * end, a pass over those that stay must not take long either.
+ */
 const SLICES_MAX = 10;
 /** What has no owner is finished by questions to hosts. */
 const JOBS_AT_ONCE = 16;
@@ -62,6 +65,8 @@ export class Reaper {
   readonly #endedRuns: EndedJobs;
   readonly #sweeps: PeriodicTask;
   #jobs: Iterator<string> | null = null;
+  /** Were there jobs to delete in this pass so far, and in the one before? */
+  readonly #busy = { now: false, before: false };
 
   constructor(deps: ReaperDeps) {
     this.#deps = deps;
@@ -107,7 +112,7 @@ export class Reaper {
     await this.#try('full buckets', () => this.#fullBuckets.sweep());
   }
 
-  /** @returns false: there was nothing to delete */
+  /** @returns false: there is little to delete */
   async #sweepSlice(): Promise<boolean> {
     const jobs = this.#nextJobs().values();
     const due: DueJob[] = [];
@@ -119,7 +124,8 @@ export class Reaper {
       }
     };
     await Promise.all(Array.from({ length: JOBS_AT_ONCE }, lane));
-    if (due.length === 0) return false;
+    if (due.length === 0) return this.#busy.before;
+    this.#busy.now = true;
     await this.#try('ended jobs', () => this.#retention.dropEnded(due));
     return true;
   }
@@ -141,6 +147,8 @@ export class Reaper {
         this.#jobs = null;
         this.#endedJobs.count();
         this.#endedRuns.count();
+        this.#busy.before = this.#busy.now;
+        this.#busy.now = false;
         break;
       }
       jobs.push(next.value);
