@@ -21,6 +21,7 @@ import { addAccessVerbs } from './access/access.ts';
 import { addCellVerbs } from './cell/cell.ts';
 import type { ProgramInput } from './command/command.ts';
 import { globalOptions } from './command/command.ts';
+import { VERSION } from './command/version.ts';
 import { addDevVerb } from './dev/dev.ts';
 import { addNameVerbs } from './endpoints/endpoints.ts';
 import { addJobVerbs } from './jobs/jobs.ts';
@@ -42,7 +43,7 @@ export function buildProgram(input: ProgramInput & { readonly verb?: string | un
     .helpCommand('help [verb]', 'help for a verb')
     .showSuggestionAfterError(true)
     .showHelpAfterError('next: moorage help')
-    .version('moorage', '-V, --version', 'see also: moorage version')
+    .version(`moorage ${VERSION}`, '-V, --version', 'see also: moorage version')
     .exitOverride();
   globalOptions(program);
   const isRole = input.verb !== undefined && ROLE_VERBS.includes(input.verb);

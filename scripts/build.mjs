@@ -5,7 +5,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createHash } from 'node:crypto';
-import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
@@ -110,6 +110,8 @@ async function build() {
     bundle({ entries: [...DEVELOPMENT, ...benches()], dir, chunks: 'chunks/development' }),
   ]);
   await Promise.all([shim, page, writeJobSchema(dir)]);
+  // npm sets this only when it installs.
+  chmodSync(join(dir, 'cli', 'main.js'), 0o755);
   removeOthers(dir, new Set(outputs.flat().map(({ fileName }) => fileName)));
 }
 
