@@ -21,7 +21,6 @@ import { addAccessVerbs } from './access/access.ts';
 import { addCellVerbs } from './cell/cell.ts';
 import type { ProgramInput } from './command/command.ts';
 import { globalOptions } from './command/command.ts';
-import { VERSION } from './command/version.ts';
 import { addDevVerb } from './dev/dev.ts';
 import { addNameVerbs } from './endpoints/endpoints.ts';
 import { addJobVerbs } from './jobs/jobs.ts';
@@ -31,6 +30,9 @@ import { addRoleVerbs, ROLE_VERBS } from './roles/roles.ts';
 import { addRolloutVerbs } from './rollouts/rollouts.ts';
 import { addSimVerbs } from './sim/sim.ts';
 import { addToolVerbs } from './tools/tools.ts';
+
+/** `run-cli.ts` answers them: which version it is stands in a file that help need not read. */
+export const VERSION_FLAGS = ['-V', '--version'] as const;
 
 /**
  * @param input `verb`: the first word of the command line; a process of a role knows its own verbs only, since to make all of
@@ -43,7 +45,7 @@ export function buildProgram(input: ProgramInput & { readonly verb?: string | un
     .helpCommand('help [verb]', 'help for a verb')
     .showSuggestionAfterError(true)
     .showHelpAfterError('next: moorage help')
-    .version(`moorage ${VERSION}`, '-V, --version', 'see also: moorage version')
+    .version('moorage', VERSION_FLAGS.join(', '), 'see also: moorage version')
     .exitOverride();
   globalOptions(program);
   const isRole = input.verb !== undefined && ROLE_VERBS.includes(input.verb);

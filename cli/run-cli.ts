@@ -3,7 +3,7 @@ import { CommanderError, InvalidArgumentError } from 'commander';
 import type { Context, GlobalOptions } from './command/context.ts';
 import { makeContext } from './command/context.ts';
 import { CliError, EXIT, unexpected } from './command/exit.ts';
-import { buildProgram } from './program.ts';
+import { buildProgram, VERSION_FLAGS } from './program.ts';
 import type { Terminal } from './command/terminal.ts';
 
 /**
@@ -18,6 +18,11 @@ export async function runCli(
   const dashes = args.indexOf('--');
   const own = dashes < 0 ? args : args.slice(0, dashes);
   const command = dashes < 0 ? null : args.slice(dashes + 1);
+  if (VERSION_FLAGS.some((flag) => flag === own[0])) {
+    const { VERSION } = await import('./command/version.ts');
+    terminal.out(`moorage ${VERSION}\n`);
+    return EXIT.ok;
+  }
   const program = buildProgram({
     command,
     verb: own[0],
