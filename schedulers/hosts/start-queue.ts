@@ -15,7 +15,12 @@ const HELD_MAX_MS = 2_000;
  */
 const UNDER_WAY_BUSY_MAX = 16;
 const STEP_BUSY_MS = 25;
-/** Starts let go in one step once it is idle; `calls/calls.ts` bounds the calls that really run at once. */
+/**
+ * Starts under way at once when it is idle, each for so long at most; `calls/calls.ts` bounds the calls that really run at once. A start has a
+ * ticket, which expires: of 100,000 at once most tickets would expire before their call is made, and be granted again and again.
+ */
+const UNDER_WAY = { max: 2_048, heldMs: 2_000 };
+/** Of these, in one step. */
 const STEP_MAX = 512;
 const STEP_MS = 5;
 
@@ -32,7 +37,7 @@ interface Held {
  * the same processor. Waiting is safe: a committed allocation without a task is also what a crash between commit and start
  * leaves, and its owner or a successor starts or releases it. Victims wait here too, for the decision of their own job that
  * orders them to stop: none of them is in the way before the start that it makes room for. Other stops, removals and the
- * verification of what a dead scheduler left do not. A scheduler that keeps up starts everything at once. Namespaces take
+ * verification of what a dead scheduler left do not. A scheduler that keeps up starts everything at once, up to a bound. Namespaces take
  * turns, so that a few starts of one do not wait for thousands of another.
  */
 export class StartQueue {
@@ -40,7 +45,8 @@ export class StartQueue {
   readonly #backlog: () => number;
   readonly #queues = new NamespaceQueues<Held>();
   /** Of starts let go while the scheduler was busy. */
-  readonly #permits = new CallPermits(UNDER_WAY_BUSY_MAX, LATE_MS);
+  readonly #whileBusy = new CallPermits(UNDER_WAY_BUSY_MAX, LATE_MS);
+  readonly #whileIdle = new CallPermits(UNDER_WAY.max, UNDER_WAY.heldMs);
   #busyMs = Number.NEGATIVE_INFINITY;
   #cancel: (() => void) | null = null;
 
@@ -57,8 +63,8 @@ export class StartQueue {
   /** @param start called once, at once or later, unless the queue is closed before */
   add(namespace: string, start: Start): void {
     const nowMs = this.#clock.monotonicMs();
-    if (!this.#isBusy(nowMs) && this.waiting === 0) {
-      start();
+    if (!this.#isBusy(nowMs) && this.waiting === 0 && this.#whileIdle.isFree(nowMs)) {
+      this.#go(start, this.#whileIdle, nowMs);
       return;
     }
     this.#queues.push(namespace, { start, sinceMs: nowMs });
@@ -80,26 +86,30 @@ export class StartQueue {
     const nowMs = this.#clock.monotonicMs();
     const isBusy = this.#isBusy(nowMs);
     if (isBusy) this.#letGoWhileBusy(nowMs);
-    else this.#letGo();
+    else this.#letGo(nowMs);
     if (this.waiting > 0)
       this.#cancel = this.#clock.after(isBusy ? STEP_BUSY_MS : STEP_MS, () => this.#step());
   }
 
-  #letGo(): void {
-    for (let i = 0; i < STEP_MAX; i++) {
+  #letGo(nowMs: number): void {
+    for (let i = 0; i < STEP_MAX && this.#whileIdle.isFree(nowMs); i++) {
       const held = this.#queues.next();
       if (held === undefined) return;
-      held.start();
+      this.#go(held.start, this.#whileIdle, nowMs);
     }
   }
 
   #letGoWhileBusy(nowMs: number): void {
-    while (this.#permits.isFree(nowMs)) {
+    while (this.#whileBusy.isFree(nowMs)) {
       const held = this.#queues.next((first) => first.sinceMs <= nowMs - HELD_MAX_MS);
       if (held === undefined) return;
-      const call = { startedMs: nowMs };
-      this.#permits.acquire(call);
-      void Promise.resolve(held.start()).then(() => this.#permits.release(call));
+      this.#go(held.start, this.#whileBusy, nowMs);
     }
+  }
+
+  #go(start: Start, permits: CallPermits, nowMs: number): void {
+    const call = { startedMs: nowMs };
+    permits.acquire(call);
+    void Promise.resolve(start()).then(() => permits.release(call));
   }
 }

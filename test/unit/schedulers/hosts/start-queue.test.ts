@@ -100,6 +100,23 @@ describe('fresh starts', () => {
     expect(one.started).toBe(200 * 40);
   });
 
+  it('are so few under way at once that their tickets do not expire, and go past hosts that do not answer', async () => {
+    const one = world();
+    const never = new Promise<void>(() => undefined);
+    for (let i = 0; i < 10_000; i++) one.add('default', never);
+    await one.clock.advance(1_000);
+    const early = one.started;
+    expect(early).toBeGreaterThan(1_000);
+    expect(early).toBeLessThan(5_000);
+    await one.clock.advance(2_000);
+    expect(one.started).toBe(2 * early);
+
+    const other = world();
+    for (let i = 0; i < 10_000; i++) other.add('default', Promise.resolve());
+    await other.clock.advance(1_000);
+    expect(other.started).toBe(10_000);
+  });
+
   it('S3.47 take turns by tenant', async () => {
     const one = world();
     one.backlog = 500;
