@@ -158,7 +158,7 @@ export class SchedulerTerm implements Term {
     const fillsOf = (job: OwnedJob): readonly Fill[] => this.decider.todoOf(job, wallMs(world)).fills;
     const pipeline = new CommitPipeline(this, {
       ...{ tickets, intents, fillsOf },
-      start: (job, entry) => this.#starts.add(job.namespace, () => start(job, entry)),
+      start: (job, entry) => this.#starts.add(job.namespace, entry.allocation.host, () => start(job, entry)),
       onPlanEnded: () => {
         this.#reports.hostsChanged();
         this.#loop.planEnded();
@@ -171,7 +171,7 @@ export class SchedulerTerm implements Term {
     };
     this.#observer = new Observer(this, {
       ...{ table, releaser, isRestored: this.#restoredAtMs !== null },
-      victimMarked: (job) => this.#starts.add(job.namespace, () => this.enqueue(job)),
+      victimMarked: (job) => this.#starts.add(job.namespace, null, () => this.enqueue(job)),
     });
     this.placer = new Placer(this);
     this.#parking = new Parking({

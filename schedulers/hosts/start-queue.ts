@@ -20,6 +20,8 @@ const STEP_BUSY_MS = 25;
  * ticket, which expires: of 100,000 at once most tickets would expire before their call is made, and be granted again and again.
  */
 const UNDER_WAY = { max: 2_048, heldMs: 2_000 };
+/** As many calls as a host that answers is sent at once (`calls/host-queue.ts`). */
+const TOGETHER_MAX = 16;
 /** Of these, in one step. */
 const STEP_MAX = 512;
 const STEP_MS = 5;
@@ -27,8 +29,12 @@ const STEP_MS = 5;
 /** @returns where it is a promise, it resolves when the start is over, successful or not */
 type Start = () => unknown;
 
+/** Starts that wait, of one namespace on one host: they go together, over one connection. */
 interface Held {
-  readonly start: Start;
+  /** Its namespace and host; null: it is about no single host. */
+  readonly key: string | null;
+  readonly starts: Start[];
+  /** Of the first of them. */
   readonly sinceMs: number;
 }
 
@@ -38,12 +44,15 @@ interface Held {
  * leaves, and its owner or a successor starts or releases it. Victims wait here too, for the decision of their own job that
  * orders them to stop: none of them is in the way before the start that it makes room for. Other stops, removals and the
  * verification of what a dead scheduler left do not. A scheduler that keeps up starts everything at once, up to a bound. Namespaces take
- * turns, so that a few starts of one do not wait for thousands of another.
+ * turns, so that a few starts of one do not wait for thousands of another; what waits for one host goes together.
  */
 export class StartQueue {
   readonly #clock: Clock;
   readonly #backlog: () => number;
   readonly #queues = new NamespaceQueues<Held>();
+  /** Those of them that take more, by namespace and host. */
+  readonly #open = new Map<string, Held>();
+  #waiting = 0;
   /** Of starts let go while the scheduler was busy. */
   readonly #whileBusy = new CallPermits(UNDER_WAY_BUSY_MAX, LATE_MS);
   readonly #whileIdle = new CallPermits(UNDER_WAY.max, UNDER_WAY.heldMs);
@@ -57,23 +66,49 @@ export class StartQueue {
   }
 
   get waiting(): number {
-    return this.#queues.length;
+    return this.#waiting;
   }
 
-  /** @param start called once, at once or later, unless the queue is closed before */
-  add(namespace: string, start: Start): void {
+  /**
+   * @param host where it is to start; null: it is about no single host
+   * @param start called once, at once or later, unless the queue is closed before
+   */
+  add(namespace: string, host: string | null, start: Start): void {
     const nowMs = this.#clock.monotonicMs();
     if (!this.#isBusy(nowMs) && this.waiting === 0 && this.#whileIdle.isFree(nowMs)) {
       this.#go(start, this.#whileIdle, nowMs);
       return;
     }
-    this.#queues.push(namespace, { start, sinceMs: nowMs });
+    this.#hold(namespace, host, start, nowMs);
     this.#cancel ??= this.#clock.after(QUIET_MS, () => this.#step());
   }
 
   close(): void {
     this.#cancel?.();
     this.#queues.clear();
+    this.#open.clear();
+    this.#waiting = 0;
+  }
+
+  #hold(namespace: string, host: string | null, start: Start, nowMs: number): void {
+    this.#waiting += 1;
+    const key = host === null ? null : keyOf(namespace, host);
+    const open = key === null ? undefined : this.#open.get(key);
+    if (open !== undefined && open.starts.length < TOGETHER_MAX) {
+      open.starts.push(start);
+      return;
+    }
+    const held = { key, starts: [start], sinceMs: nowMs };
+    if (key !== null) this.#open.set(key, held);
+    this.#queues.push(namespace, held);
+  }
+
+  #next(mayGo?: (first: Held) => boolean): readonly Start[] {
+    const held = this.#queues.next(mayGo);
+    if (held === undefined) return [];
+    if (held.key !== null && this.#open.get(held.key) === held) this.#open.delete(held.key);
+    this.#waiting -= held.starts.length;
+    return held.starts;
   }
 
   #isBusy(nowMs: number): boolean {
@@ -92,18 +127,19 @@ export class StartQueue {
   }
 
   #letGo(nowMs: number): void {
-    for (let i = 0; i < STEP_MAX && this.#whileIdle.isFree(nowMs); i++) {
-      const held = this.#queues.next();
-      if (held === undefined) return;
-      this.#go(held.start, this.#whileIdle, nowMs);
+    for (let gone = 0; gone < STEP_MAX && this.#whileIdle.isFree(nowMs);) {
+      const starts = this.#next();
+      if (starts.length === 0) return;
+      for (const start of starts) this.#go(start, this.#whileIdle, nowMs);
+      gone += starts.length;
     }
   }
 
   #letGoWhileBusy(nowMs: number): void {
     while (this.#whileBusy.isFree(nowMs)) {
-      const held = this.#queues.next((first) => first.sinceMs <= nowMs - HELD_MAX_MS);
-      if (held === undefined) return;
-      this.#go(held.start, this.#whileBusy, nowMs);
+      const starts = this.#next((first) => first.sinceMs <= nowMs - HELD_MAX_MS);
+      if (starts.length === 0) return;
+      for (const start of starts) this.#go(start, this.#whileBusy, nowMs);
     }
   }
 
@@ -112,4 +148,8 @@ export class StartQueue {
     permits.acquire(call);
     void Promise.resolve(start()).then(() => permits.release(call));
   }
+}
+
+function keyOf(namespace: string, host: string): string {
+  return `${namespace}/${host}`;
 }

@@ -6,8 +6,8 @@ function world() {
   const clock = new ManualClock();
   const made = { clock, backlog: 0, started: 0, order: [] as string[] };
   const starts = new StartQueue(clock, () => made.backlog);
-  const add = (namespace = 'default', over?: Promise<void>): void =>
-    starts.add(namespace, () => {
+  const add = (namespace = 'default', over?: Promise<void>, host: string | null = null): void =>
+    starts.add(namespace, host, () => {
       made.started += 1;
       made.order.push(namespace);
       return over;
@@ -115,6 +115,20 @@ describe('fresh starts', () => {
     for (let i = 0; i < 10_000; i++) other.add('default', Promise.resolve());
     await other.clock.advance(1_000);
     expect(other.started).toBe(10_000);
+  });
+
+  it('go together when they are for one host, as many as a host is sent at once', async () => {
+    const one = world();
+    one.backlog = 500;
+    const never = new Promise<void>(() => undefined);
+    for (let i = 0; i < 40; i++) for (const host of ['h1', 'h2', 'h3']) one.add(host, never, host);
+    await one.clock.advance(2_050);
+    expect(one.order).toEqual(Array.from({ length: 16 }, () => 'h1'));
+    one.backlog = 0;
+    await one.clock.advance(1_000);
+    const turns = one.order.filter((host, at) => host !== one.order[at - 1]);
+    expect(turns).toEqual(['h1', 'h2', 'h3', 'h1', 'h2', 'h3', 'h1', 'h2', 'h3']);
+    expect([one.started, one.starts.waiting]).toEqual([120, 0]);
   });
 
   it('S3.47 take turns by tenant', async () => {
