@@ -233,6 +233,37 @@ describe('a transaction draft', () => {
     expect(draftOf(6).add(unit)).toBe('added');
   });
 
+  it('I12 compares each lost host once, in whose stead it places, and none where it stands in for nothing', () => {
+    const [first, second] = [testAllocation('a1', 'h1'), testAllocation('a2', 'h1')];
+    const gone = { host: 'gone', revision: 7 };
+    const lostHosts = new Map([
+      ['a1', [gone]],
+      ['a2', [gone]],
+    ]);
+    const draft = draftOf();
+    for (const unit of unitsOf(planOf('p', { places: [first, second], lostHosts }), 128))
+      expect(draft.add(unit)).toBe('added');
+    expect([...draft.lostHosts]).toEqual([gone]);
+    const plain = draftOf();
+    expect(plain.add(unitOf({ places: [first] }))).toBe('added');
+    expect([...plain.lostHosts]).toEqual([]);
+  });
+
+  it('I12 fits into one transaction what stands in for as many hosts as it places', () => {
+    const places = Array.from({ length: 126 }, (_, n) => testAllocation(`a${String(n)}`, 'h1'));
+    for (const each of [1, 2, 3]) {
+      const gone = (n: number) =>
+        Array.from({ length: each }, (_, m) => ({ host: `gone-${String(n)}-${String(m)}`, revision: 7 }));
+      const lostHosts = new Map(places.map(({ id }, n) => [id, gone(n)]));
+      for (const one of unitsOf(planOf('p', { places, lostHosts }), 128)) {
+        const added = draftOf(128).add(one);
+        // There is no room for so many: but never are they too many for the transaction.
+        const why = typeof added === 'object' ? added.conflicts.get(one.parts[0]?.places[0]?.id ?? '') : null;
+        expect(why?.reason ?? 'no-fit').toBe('no-fit');
+      }
+    }
+  });
+
   it('says when the ledger does not hold what it should free', () => {
     const allocation = testAllocation('gone', 'h3');
     const added = draftOf().add(unitOf({ releases: [{ allocation, revision: 3, outcome: null }] }));
@@ -254,6 +285,7 @@ describe('judging a refused unit', () => {
   const found = {
     ...{ ledgerRevision: () => 9, ownerRevision: () => 2, allocationRevision: () => 0 },
     intentRevision: () => 3,
+    eligibilityRevision: () => 5,
     ...shared,
   };
 
@@ -273,6 +305,27 @@ describe('judging a refused unit', () => {
     expect([...conflictsIn(pending!, sent, voided, false).conflicts]).toEqual([
       ['v1', { reason: 'intent-gone' }],
     ]);
+  });
+
+  it('I12 refuses what stands in for a host whose eligibility has changed, and tries the rest again', () => {
+    const places = [testAllocation('a1', 'h1'), testAllocation('a2', 'h1'), testAllocation('a3', 'h1')];
+    const lostHosts = new Map([
+      ['a1', [{ host: 'gone', revision: 5 }]],
+      [
+        'a2',
+        [
+          { host: 'gone', revision: 5 },
+          { host: 'back', revision: 4 },
+        ],
+      ],
+    ]);
+    const [standIns] = unitsOf(planOf('p', { places, lostHosts }), 128);
+    const { conflicts } = conflictsIn(standIns!, sent, found, false);
+    expect([...conflicts]).toEqual([['a2', { reason: 'host-back', host: 'back' }]]);
+    const { rest } = prune(standIns!, conflicts);
+    expect(rest?.parts[0]?.places.map(({ id }) => id)).toEqual(['a1', 'a3']);
+    const later = { ...found, eligibilityRevision: () => 6 };
+    expect([...conflictsIn(rest!, sent, later, false).conflicts.keys()]).toEqual(['a1']);
   });
 
   it('voids the work of a job whose owner key is another or gone', () => {
