@@ -13,7 +13,7 @@ import type { Ledger } from '../fit/ledger.ts';
 import { fitShortfall } from '../fit/fit.ts';
 import { withClaim } from '../fit/ledger.ts';
 import type { KnownLedger } from './ledger-book.ts';
-import { afterEviction, afterRelease, afterRevert, holderEndOf } from './ledger-changes.ts';
+import { afterEviction, afterRelease, afterRevert, holderEndOf, isUntimely } from './ledger-changes.ts';
 import type { ConflictReason } from './plan.ts';
 import type { VolumeBinding, VolumeUse } from '../cell/volume.ts';
 import type { KnownPool, PoolBook } from '../quota/pool-book.ts';
@@ -362,8 +362,10 @@ export class TransactionDraft {
     const draft = this.#ledgers.get(part.host);
     const before = draft?.before ?? this.#knowledge.ledgerOf(part.host);
     let ledger = draft?.after ?? before.ledger;
-    for (const { allocation } of part.releases) {
+    for (const release of part.releases) {
+      const { allocation } = release;
       if (this.#freed.has(allocation.id)) return 'waits';
+      if (isUntimely(release, ledger)) return { ...missing(allocation), missing: false };
       const freed = afterRelease(ledger, allocation);
       if (freed === null) return draft === undefined ? missing(allocation) : 'waits';
       ledger = freed;

@@ -7,6 +7,8 @@ import { idsOf, unitsOf } from '../../../../src/core/commit/commit.ts';
 import { bandOf, EMPTY_LEDGER, withClaim } from '../../../../src/core/fit/ledger.ts';
 import type { ConflictReason, Plan } from '../../../../src/core/commit/plan.ts';
 import { NO_RESOURCES } from '../../../../src/core/cell/resources.ts';
+import { GIVEN_UP } from '../../../../src/core/slots/given-up.ts';
+import { forgottenOutcome } from '../../../../src/core/slots/outcomes.ts';
 import { TransactionDraft } from '../../../../src/core/commit/transaction-draft.ts';
 import { planOf, testAllocation, testHost } from '../../../support/commit-world.ts';
 
@@ -268,6 +270,18 @@ describe('a transaction draft', () => {
     const allocation = testAllocation('gone', 'h3');
     const added = draftOf().add(unitOf({ releases: [{ allocation, revision: 3, outcome: null }] }));
     expect(added).toEqual({ conflicts: new Map([['gone', { reason: 'changed' }]]), missing: true });
+  });
+
+  it('S1.1 gives nothing up on a host that is not lost any more', () => {
+    const allocation = testAllocation('a1', 'was-lost');
+    const outcome = forgottenOutcome(allocation, GIVEN_UP, 1);
+    const unit = unitOf({ releases: [{ allocation, revision: 3, outcome }] });
+    const refused = { conflicts: new Map([['a1', { reason: 'changed' }]]), missing: false };
+    const held = withClaim(EMPTY_LEDGER, allocation);
+    ledgers.set('was-lost', { ledger: held, revision: 5 });
+    expect(draftOf().add(unit)).toEqual(refused);
+    ledgers.set('was-lost', { ledger: { ...held, state: 'lost' }, revision: 4 });
+    expect(draftOf().add(unit)).toBe('added');
   });
 
   it('refuses a plan that must not be cut and does not fit into one transaction', () => {
