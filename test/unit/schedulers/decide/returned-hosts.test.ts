@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Group, ReturnPolicy } from '../../../../src/core/cell/job.ts';
 import type { CellStore, Follower } from '../../../../src/ports/cell-store.ts';
+import { allocationCodec } from '../../../../src/wire/records/records.ts';
 import { withCalls } from '../../../support/changed-store.ts';
 import { makeGroup } from '../../core/placement/placement-fixtures.ts';
 import { CellWorld, keys, makeJob } from '../cell-world.ts';
@@ -80,6 +81,22 @@ describe('a lost host that is back, and whose return the owner has not heard of'
     await world.clock.advance(10_000);
     expect(world.allocations()).toMatchObject([{ host: 'h1', desired: 'run' }]);
     expect(world.ledgersAreTrue()).toBe(true);
+  });
+
+  it('S0.14 keeps what runs in its slot when the one that it would keep has just been evicted', async () => {
+    await waitForRoom('oldest');
+    await world.host('h2', CPU_MILLI);
+    await world.until(() => world.hostsOf('web').join() === 'h1,h2', 'the replacement');
+    news.hold();
+    await world.regain('h1');
+    const [first] = wanted().filter(({ host }) => host === 'h1');
+    if (first === undefined) throw new Error('nothing is set aside');
+    const evicted = { ...first, desired: 'evict', cause: 'evicted by default/large' } as const;
+    await world.put(keys.allocation('default', 'web', first.id), allocationCodec.encode(evicted));
+    world.fate = () => 'pass';
+    news.letGo();
+    await world.clock.advance(3_000);
+    expect(wanted()).toMatchObject([{ host: 'h2', attempt: 2 }]);
   });
 
   it('I14 ends what is to end there before another begins', async () => {
