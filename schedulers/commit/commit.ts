@@ -9,9 +9,9 @@
  * 3. `CommitPipeline` (this file) hands the plan to `src/runtime/commit/commit.ts`, which drafts one transaction or several from
  *    the newest ledgers that are known by then, newer ones than the decision saw among them, and checks the fit against these.
  *    A transaction compares: each touched host's ledger and each pool, the definitions of shared resources, the owner key of
- *    each job, open intents, and the records that it changes. It writes: the ledgers and pools, the new allocations, victims
- *    marked to be evicted, claims returned, and outcomes. A gang that is larger than one transaction goes by an intent
- *    (`gangs/intents.ts`).
+ *    each job, open intents, the eligibility of lost hosts in whose stead it places, and the records that it changes. It
+ *    writes: the ledgers and pools, the new allocations, victims marked to be evicted, claims returned, and outcomes. A gang
+ *    that is larger than one transaction goes by an intent (`gangs/intents.ts`).
  * 4. Each allocation comes back as committed, rebased (a compared ledger had changed, and the claim still fitted) or
  *    conflicted. A conflicted one is forgotten in memory, and its slot is decided again; after eight lost commits in a row the
  *    group backs off. A commit without an answer is settled by reading the allocation ids back.
@@ -31,6 +31,7 @@ import type {
   ConflictReason,
   Eviction,
   PartOutcome,
+  Plan,
   PlanOutcome,
   Release,
 } from '../../src/core/commit/plan.ts';
@@ -50,6 +51,8 @@ import type { Tickets } from './tickets.ts';
 const CONFLICTS_MAX = 8;
 /** When an arbiter does not say when to ask again: its limit or the use must change first, which takes a while. */
 const TICKET_RETRY_MS = 5_000;
+/** Before a group is decided again of which a lost host came back: this is heard of by then, or soon. */
+const RETURN_AGAIN_MS = 250;
 /** Before a gang is decided again whose other members changed while its tickets were asked for. */
 const GANG_AGAIN_MS = 200;
 
@@ -190,7 +193,11 @@ export class CommitPipeline {
       const places = entries.map((entry) => entry.allocation);
       outcome = byIntent
         ? await this.#commitByIntent(job, id, entries, evictions)
-        : await this.#term.commit({ id, atomicity, places, evictions, releases, ...traced });
+        : await this.#term.commit({
+            ...{ id, atomicity, places, evictions, releases },
+            ...lostHostsOf(entries),
+            ...traced,
+          });
     } catch (error) {
       // Whatever was applied stands in the store under the ids chosen before: the job is read again.
       world.log.warn({ ...idsOf(job), plan: id, error }, 'a commit failed');
@@ -242,7 +249,7 @@ export class CommitPipeline {
     try {
       const places = entries.map((entry) => entry.allocation);
       const conditional = pendingEvictions(places, evictions, intent);
-      const plan = { id: planId, places, evictions: conditional, releases: [] };
+      const plan = { id: planId, places, evictions: conditional, releases: [], ...lostHostsOf(entries) };
       outcome = await this.#term.commit({ ...plan, atomicity: 'incremental' });
       const isReserved = places.every(({ id }) => outcome.get(id)?.kind !== 'conflicted');
       if (isReserved && (await intents.makeEffective(job, intent, entries))) {
@@ -311,6 +318,8 @@ export class CommitPipeline {
       this.#term.ownershipLost(job);
       return;
     }
+    if (why.reason === 'host-back')
+      backOffGroup(this.#term, job, entry.allocation.group, conflictText(why), RETURN_AGAIN_MS);
     const detail = `lost ${entry.allocation.host}: ${conflictText(why)}`;
     this.#term.emit('conflict', job, detail, entry, part.race);
   }
@@ -328,6 +337,14 @@ export class CommitPipeline {
   }
 }
 
+/** What the commit of the entries compares of lost hosts. */
+function lostHostsOf(entries: readonly Entry[]): Pick<Plan, 'lostHosts'> {
+  if (entries.every(({ standsFor }) => standsFor.length === 0)) return NO_LOST_HOSTS;
+  return { lostHosts: new Map(entries.map(({ allocation, standsFor }) => [allocation.id, standsFor])) };
+}
+
+const NO_LOST_HOSTS = {};
+
 /** How the plan's allocations ended, for its span. @param outcome null: nothing of it stands */
 function countsOf(
   entries: readonly Entry[],
@@ -340,7 +357,7 @@ function countsOf(
 
 /**
  * Does one transaction hold the gang and its victims for certain? Each member may take a ledger, an allocation and a pool of
- * each shared resource; one compare is the owner's.
+ * each shared resource; one compare is the owner's, and one that of each lost host in whose stead it places.
  */
 function fitsOneTransaction(
   { gangMax }: SchedulerOptions,
@@ -352,6 +369,8 @@ function fitsOneTransaction(
   const byWrites = Math.floor((operationsMax - 1) / (2 + shares));
   const byCompares = Math.floor((operationsMax - 1 - shares) / (1 + shares));
   const written = (2 + shares) * entries.length + evictions.length;
+  const lost = new Set(entries.flatMap(({ standsFor }) => standsFor.map(({ host }) => host))).size;
+  if ((1 + shares) * entries.length + evictions.length + 1 + shares + lost > operationsMax) return false;
   return entries.length <= (gangMax ?? Math.min(byWrites, byCompares)) && written < operationsMax;
 }
 
@@ -375,6 +394,8 @@ function conflictText(why: ConflictReason): string {
       return 'the job belongs to another scheduler';
     case 'changed':
       return 'the allocation had changed';
+    case 'host-back':
+      return `${why.host} is back, and may still run what was to be replaced`;
     case 'intent-gone':
       return 'the gang took too long to be committed';
     case 'plan-refused':

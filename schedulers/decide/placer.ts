@@ -199,6 +199,7 @@ export class Placer {
     cell.state.assume(claimOf(allocation), placement.known);
     const entry = new Entry(allocation, 0, 'ticket');
     entry.host = placement.known ?? null;
+    if (fill.standsFor !== undefined) entry.standsFor = fill.standsFor;
     job.entries.set(allocation.id, entry);
     return entry;
   }

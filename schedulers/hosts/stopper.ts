@@ -15,6 +15,8 @@ import { ORDER_RETRY, orderStop } from './hosts.ts';
 
 /** Records rewritten in one transaction: one compare is for the owner key, and the floor is 128. */
 const MARKS_MAX = 100;
+/** The same where each stops beside one that is kept, which is compared too. */
+const DUPLICATES_MAX = 63;
 /** Beside those rewritten and the owner key. */
 const COMPARES_MAX = 127;
 /** A host that confirmed an order and does not come to its end is ordered again after this time. */
@@ -61,8 +63,8 @@ export class Stopper {
       marks.push({ entry, stopped: { ...entry.allocation, desired: mode, cause } });
     }
     const written: Promise<void>[] = [];
-    for (let i = 0; i < marks.length; i += MARKS_MAX)
-      written.push(this.#mark(job, marks.slice(i, i + MARKS_MAX)));
+    const most = marks.some(isDuplicate) ? DUPLICATES_MAX : MARKS_MAX;
+    for (let i = 0; i < marks.length; i += most) written.push(this.#mark(job, marks.slice(i, i + most)));
     await Promise.all(written);
   }
 
@@ -162,21 +164,39 @@ export class Stopper {
 }
 
 /**
- * What else runs in a service's groups of which something is stopped by a policy: it allowed that since these are up. Another
- * scheduler may have evicted one of them a moment ago, which their owner hears of from its host only (I63). Of a large group as
- * many as the transaction may compare.
+ * What must still be to run, since others are stopped for it. Another scheduler may have evicted it a moment ago, which its owner
+ * hears of from its host only.
  */
 function countedOn(job: OwnedJob, marks: readonly Mark[]): readonly OwnedRecord[] {
+  const kept = keptBeside(job, marks);
+  const counted = countedUp(job, marks).filter((one) => !kept.includes(one));
+  return [...kept, ...counted].slice(0, COMPARES_MAX - marks.length);
+}
+
+/** What is kept of duplicates: else a slot would lose both. */
+function keptBeside(job: OwnedJob, marks: readonly Mark[]): readonly Entry[] {
+  return marks.filter(isDuplicate).flatMap(({ stopped: { cause = '' } }) => {
+    const kept = job.entries.get(cause.slice(CAUSES.duplicate.length + 1));
+    return kept === undefined ? [] : [kept];
+  });
+}
+
+function isDuplicate({ stopped: { cause } }: Mark): boolean {
+  return cause?.startsWith(CAUSES.duplicate) === true;
+}
+
+/**
+ * What else runs in a service's groups of which something is stopped by a policy: it allowed that since these are up (I63). Of a
+ * large group as many as the transaction may compare.
+ */
+function countedUp(job: OwnedJob, marks: readonly Mark[]): readonly Entry[] {
   if (job.record.job.type !== 'service') return [];
   const byPolicy = marks.filter(({ stopped }) => BY_POLICY.some((cause) => stopped.cause?.startsWith(cause)));
   const groups = new Set(byPolicy.map(({ stopped }) => stopped.group));
-  const counted: OwnedRecord[] = [];
-  for (const { allocation, revision, marking } of job.entries.values()) {
-    if (counted.length === COMPARES_MAX - marks.length) break;
-    const isCounted = revision !== 0 && !marking && allocation.desired === 'run';
-    if (isCounted && groups.has(allocation.group)) counted.push({ allocation, revision });
-  }
-  return counted;
+  return [...job.entries.values()].filter(
+    ({ allocation, revision, marking }) =>
+      revision !== 0 && !marking && allocation.desired === 'run' && groups.has(allocation.group),
+  );
 }
 
 /** Is the allocation to go on elsewhere? */

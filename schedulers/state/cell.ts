@@ -99,10 +99,16 @@ export class PrivateCell {
     this.ready.catch(() => undefined);
   }
 
-  /** Commits obey the state in the ledger; the deadline of a drain stands only in the eligibility record. */
+  /**
+   * Commits obey the state in the ledger; the deadline of a drain stands only in the eligibility record. Both are written together
+   * and heard of apart: a host is lost when both say so, so that what is decided by its loss can compare the record.
+   */
   condition(host: string): HostCondition {
-    const eligibility = this.#eligibility.get(host)?.value;
-    const { state } = this.book.get(host).ledger;
+    const row = this.#eligibility.get(host);
+    const eligibility = row?.value;
+    const known = this.book.get(host).ledger.state;
+    const isHalfLost = known === 'lost' && eligibility?.state !== 'lost';
+    const state = isHalfLost ? (eligibility?.state ?? 'ready') : known;
     const drainDeadlineMs = eligibility?.drainDeadlineMs ?? null;
     const lostAtMs = this.#lostAtMs.get(host);
     const silent = this.state.isAlive(host) ? null : { isSilent: true as const };
@@ -112,7 +118,7 @@ export class PrivateCell {
     const isRemoved = eligibility?.confirmed === 'removed';
     const isConfirmed = eligibility?.confirmed !== undefined;
     const fences = eligibility?.fences;
-    const since = eligibility === undefined ? {} : { lostSinceMs: eligibility.sinceMs };
+    const since = row === undefined ? {} : { lostSinceMs: row.value.sinceMs, lostRevision: row.modRevision };
     return {
       ...{ state, drainDeadlineMs, cutOffMs, ...silent, ...since },
       ...(atMs === null ? {} : { givenUpAtMs: atMs, isRemoved, isConfirmed }),

@@ -4,6 +4,7 @@ import type { KnownHost } from '../../src/core/cell-state/host-slot.ts';
 import { jobKeyOf } from '../../src/core/cell/ids.ts';
 import type { Job, JobRecord } from '../../src/core/cell/job.ts';
 import type { RolloutRecord } from '../../src/core/cell/rollout.ts';
+import type { LostHost } from '../../src/core/host/host.ts';
 import type { AllocationReport } from '../../src/core/host/report.ts';
 import type { LiveAllocation } from '../../src/core/slots/job-view.ts';
 
@@ -16,6 +17,8 @@ import type { LiveAllocation } from '../../src/core/slots/job-view.ts';
  */
 export type Stage = 'ticket' | 'commit' | 'verify' | 'start' | 'started';
 
+const NO_LOST_HOSTS: readonly LostHost[] = Object.freeze([]);
+
 /** One allocation of an owned job, from the decision until its release is durable. */
 export class Entry {
   allocation: Allocation;
@@ -24,6 +27,8 @@ export class Entry {
   stage: Stage;
   /** Its host in the private cell, once looked up. */
   host: KnownHost | null = null;
+  /** Its slot is vacant while these are lost; of one that is not committed yet. */
+  standsFor: readonly LostHost[] = NO_LOST_HOSTS;
   report: AllocationReport | null = null;
   /** Since when it has run without a restart, as this scheduler saw it (monotonic); null: it does not run now. */
   upSinceMs: number | null = null;

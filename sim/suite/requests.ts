@@ -128,7 +128,8 @@ function serviceOf(n: number, atMs: number, random: SeededRandom): Request {
   return { atMs, kind: 'submit', name: file.name, file, stopAfterMs: null };
 }
 
-function urgent(n: number, atMs: number, random: SeededRandom): Request {
+/** Short work before which most other work gives way. */
+export function urgent(n: number, atMs: number, random: SeededRandom): Request {
   const file = {
     ...{ name: `urgent-${String(n)}`, type: 'batch', count: 1 + random.below(4), priority: 80 },
     resources: { cpu: `${String(400 + 100 * random.below(6))}m`, memory: '256Mi' },

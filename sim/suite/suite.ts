@@ -6,7 +6,7 @@
  * - for single themes: `blamed.ts` (hosts and versions that are at fault), `budgeted.ts` (what the cell does of its own accord is bounded), `grown.ts` (elastic jobs, and others that take their surplus), `apart.ts` (jobs with `distinct` and `spread`), `drained.ts` (an operator closes and opens hosts), `fenced.ts` (jobs that want a fence), `volumes.ts` (jobs with data), `followed.ts`
  *   (monitors fail while events are followed), `gpus.ts` (jobs that ask for devices),
  *   `neighbours.ts` (jobs of classes that avoid each other), `named.ts` (services that are followed by name), `rolled.ts` (updates that fail or wait), `read.ts` (monitors and disks fail while output is
- *   read), `rivals.ts` (up to six schedulers, and work that is preempted)
+ *   read), `regained.ts` (hosts that are back when they are lost), `rivals.ts` (up to six schedulers, and work that is preempted)
  */
 import type { SeededRandom } from '../../src/core/random/random.ts';
 import { seededRandom } from '../../src/core/random/random.ts';
@@ -30,6 +30,7 @@ import { named } from './named.ts';
 import { neighbourly } from './neighbours.ts';
 import { rolled } from './rolled.ts';
 import { readFaults } from './read.ts';
+import { briefly, comings, kept } from './regained.ts';
 import { drawnSchedulers, preempting } from './rivals.ts';
 import { burst, gangs, moving, restless, talkative } from './requests.ts';
 
@@ -171,6 +172,8 @@ const RUNS = {
     faults: UNSURE,
     requests: grown(random.split('grown'), GROWN.activeMs),
   }),
+  /** Hosts that are back when they count as lost, while work that may be kept there is preempted elsewhere, and schedulers hear late. */
+  regained: regainedRun,
   /** One to six schedulers, and work that preempts. */
   rivals: rivalsRun,
 } satisfies Readonly<Record<string, (random: SeededRandom) => Run>>;
@@ -211,6 +214,22 @@ function drainedRun(random: SeededRandom): Run {
   const hostActions = drawnHostActions(SHORT, random.split('verdicts'));
   const scenario = { ...SHORT, hostActions, movesAtMs: drawnMoves(SHORT, random.split('moves')) };
   return burstIn(scenario, UNSURE, random, (request) => lasting(request, random));
+}
+
+const REGAINED: Scenario = { ...LONG, activeMs: 54_000 };
+
+function regainedRun(random: SeededRandom): Run {
+  const faultPlan = briefly(random.split('hosts'), REGAINED.hosts, 2_000);
+  const lasting = moving(random.split('lasting'), REGAINED.activeMs / 2);
+  return {
+    faultPlan,
+    scenario: REGAINED,
+    faults: { store: { delayMaxMs: 200, watchLags: 0.5, watchLagMs: 1_500 } },
+    requests: [
+      ...lasting.map((request) => kept(request, random.split('policy'))),
+      ...comings(random.split('comings'), REGAINED.activeMs / 2, REGAINED.activeMs),
+    ],
+  };
 }
 
 function rivalsRun(random: SeededRandom): Run {

@@ -242,4 +242,13 @@ export const IN_COMMITS: readonly Mutant[] = [
     ],
     breaks: ['I11'],
   },
+  {
+    name: 'in-the-stead-of-one-that-is-back',
+    theme: 'regained',
+    slip: 'what takes the place of something on a lost host is committed without the compare that the host is still lost',
+    file: 'src/runtime/commit/attempt.ts',
+    find: "  for (const { host, revision } of draft.lostHosts)\n    compare(keys.eligibilityOf(host), 'modRevision', revision);\n",
+    replace: '',
+    breaks: ['I12', 'I14'],
+  },
 ];

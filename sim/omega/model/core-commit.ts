@@ -108,6 +108,7 @@ export class CoreCommit {
       ownerRevision: () => OWNER_REVISION,
       allocationRevision: () => 0,
       intentRevision: () => 0,
+      eligibilityRevision: () => 0,
       ...NO_SHARED,
     };
     const refused = new Set<number>();

@@ -16,7 +16,7 @@
 import type { Allocation } from '../cell/allocation.ts';
 import type { Claim } from '../cell/claim.ts';
 import { poolsOf } from '../quota/shared-resource.ts';
-import type { Eviction, Plan, Release } from './plan.ts';
+import type { Eviction, LostHosts, Plan, Release } from './plan.ts';
 
 /** What of a plan lands or fails together. */
 export interface Unit {
@@ -24,6 +24,8 @@ export interface Unit {
   readonly atomic: boolean;
   /** One part a host; exactly one when the unit is not atomic. */
   readonly parts: readonly HostPart[];
+  /** Those of its plan. */
+  readonly lostHosts?: LostHosts;
 }
 
 export interface HostPart {
@@ -39,6 +41,14 @@ export interface HostPart {
  * unless preemptions there are pending: the revert finds a victim by the members on its host, so they land together.
  */
 export function unitsOf(plan: Plan, operationsMax: number): Unit[] {
+  const { lostHosts } = plan;
+  if (lostHosts === undefined) return cut(plan, operationsMax);
+  // In the worst case each place stands in for hosts of its own, which are compared beside the owner.
+  const each = Math.max(1, ...Array.from(lostHosts.values(), ({ length }) => length));
+  return cut(plan, Math.floor((operationsMax - 1) / each)).map((unit) => ({ ...unit, lostHosts }));
+}
+
+function cut(plan: Plan, operationsMax: number): Unit[] {
   if (plan.atomicity === 'all-or-nothing') {
     const parts = [...byHost(plan).values()];
     return parts.length === 0 ? [] : [{ atomic: true, parts }];

@@ -1,6 +1,7 @@
 import type { Allocation } from '../cell/allocation.ts';
 import type { IntentRef } from '../cell/intent.ts';
 import { intentOf } from '../cell/intent.ts';
+import type { LostHost } from '../host/host.ts';
 import { partsOfPool, poolsOf } from '../quota/shared-resource.ts';
 import type { HostPart, Unit } from './commit.ts';
 import { idsOf } from './commit.ts';
@@ -43,7 +44,7 @@ export function prune(
     if (places.length + evictions.length + releases.length > 0)
       parts.push({ host: part.host, places, evictions, releases });
   }
-  return { rest: parts.length === 0 ? null : { atomic: false, parts }, refused };
+  return { rest: parts.length === 0 ? null : { ...unit, parts }, refused };
 }
 
 /** Is one of its victims not evicted? */
@@ -66,6 +67,8 @@ export interface FoundRevisions {
   allocationRevision(allocation: Allocation): number;
   /** The mod revision of the intent, 0 when absent. */
   intentRevision(intent: IntentRef): number;
+  /** The mod revision of the host's eligibility, 0 when absent. */
+  eligibilityRevision(host: string): number;
   /** The mod revision of the pool's record, 0 when absent. */
   poolRevision(pool: string): number;
   /** The mod revision of the shared resource's definition, 0 when absent. */
@@ -106,13 +109,21 @@ export function conflictsIn(
     recordConflicts(part, sent, found, conflicts);
     for (const place of part.places) {
       const held = sent.ownerRevision(place.namespace, place.job);
+      const back = backOf(unit, place, found);
       if (held === undefined || found.ownerRevision(place.namespace, place.job) !== held)
         conflicts.set(place.id, { reason: 'not-owner' });
       else if (isGone(intentOf(place), sent, found)) conflicts.set(place.id, { reason: 'intent-gone' });
+      else if (back !== undefined) conflicts.set(place.id, { reason: 'host-back', host: back });
       else if (version && (partMoved || sharedMoved)) conflicts.set(place.id, { reason: 'version' });
     }
   }
   return { conflicts, moved };
+}
+
+/** A host that the place takes as lost, and is not any more; undefined: none. */
+function backOf({ lostHosts }: Unit, { id }: Allocation, found: FoundRevisions): string | undefined {
+  const isBack = ({ host, revision }: LostHost): boolean => found.eligibilityRevision(host) !== revision;
+  return lostHosts?.get(id)?.find(isBack)?.host;
 }
 
 function poolMoved(places: readonly Allocation[], sent: SentRevisions, found: FoundRevisions): boolean {

@@ -28,6 +28,11 @@ export function afterRelease(ledger: Ledger, allocation: Allocation): Ledger | n
   return holdsUse(ledger, allocation) ? withoutClaim(ledger, allocation) : null;
 }
 
+/** It was given up with its host, which is back: what it holds there is free when the host says so. */
+export function isUntimely({ outcome }: Release, { state }: Ledger): boolean {
+  return outcome?.reason === GIVEN_UP && state !== 'lost';
+}
+
 /** The victim is evicted. */
 export function afterEviction(ledger: Ledger, eviction: Eviction): Ledger | null {
   if (!holdsUse(ledger, eviction.victim)) return null;

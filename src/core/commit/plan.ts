@@ -1,6 +1,7 @@
 import type { Allocation, Outcome } from '../cell/allocation.ts';
 import type { PendingPreemption } from '../cell/intent.ts';
 import type { Shortfall } from '../cell/resources.ts';
+import type { LostHost } from '../host/host.ts';
 
 /** What one decision of a scheduler wants of the cell. Each part gets exactly one outcome. */
 export interface Plan {
@@ -12,9 +13,13 @@ export interface Plan {
   readonly evictions: readonly Eviction[];
   /** Allocations that their host has released: record and claim are deleted, the outcome is written. */
   readonly releases: readonly Release[];
+  /** By place: the hosts by whose loss its slot is vacant. The commit compares that they still are. Absent: none. */
+  readonly lostHosts?: LostHosts;
   /** Of the recorded trace that it belongs to; absent: none. */
   readonly traceparent?: string;
 }
+
+export type LostHosts = ReadonlyMap<string, readonly LostHost[]>;
 
 /** `incremental`: each host stands alone. `all-or-nothing`: one conflict refuses the whole plan. */
 export type Atomicity = 'incremental' | 'all-or-nothing';
@@ -85,6 +90,8 @@ export type ConflictReason =
   | { readonly reason: 'not-owner' }
   /** The intent of a reserved member is no longer open: it expired and was made void. */
   | { readonly reason: 'intent-gone' }
+  /** The host is back, or lost anew: the slot may not be vacant. */
+  | { readonly reason: 'host-back'; readonly host: string }
   /** The victim or the allocation to release changed or is gone. */
   | { readonly reason: 'changed' }
   /** Another part of the same all-or-nothing plan conflicted. */

@@ -5,7 +5,7 @@ import { allOf } from './conflicts.ts';
 import { poolsIn, revertOperations } from './commit.ts';
 import { evictedBy, reverted, REVERT_OPERATIONS_MAX } from './pending-preemption.ts';
 import { jobKeyOf } from '../cell/ids.ts';
-import type { Host } from '../host/host.ts';
+import type { Host, LostHost } from '../host/host.ts';
 import type { IntentRef } from '../cell/intent.ts';
 import { intentOf } from '../cell/intent.ts';
 import type { Shortfall } from '../cell/resources.ts';
@@ -13,7 +13,7 @@ import type { Ledger } from '../fit/ledger.ts';
 import { fitShortfall } from '../fit/fit.ts';
 import { withClaim } from '../fit/ledger.ts';
 import type { KnownLedger } from './ledger-book.ts';
-import { afterEviction, afterRelease, afterRevert, holderEndOf } from './ledger-changes.ts';
+import { afterEviction, afterRelease, afterRevert, holderEndOf, isUntimely } from './ledger-changes.ts';
 import type { ConflictReason } from './plan.ts';
 import type { VolumeBinding, VolumeUse } from '../cell/volume.ts';
 import type { KnownPool, PoolBook } from '../quota/pool-book.ts';
@@ -91,6 +91,8 @@ export class TransactionDraft {
   /** Cache: units of one job follow one another. */
   #lastOwner: OwnerCompare | null = null;
   readonly #intents = new Map<string, IntentCompare>();
+  /** By host and revision: of two that contradict each other, the reply shows which is old. */
+  readonly #lostHosts = new Map<string, LostHost>();
   #pools: ReadonlyMap<string, DraftPool> = NO_POOLS;
   #resources: ReadonlyMap<string, ResourceCompare> = NO_RESOURCES;
   /** Victims and allocations to release: only the record that was read may be changed. Lists are read only outside. */
@@ -119,6 +121,11 @@ export class TransactionDraft {
   /** Intents of the members placed here, still open, or of those released, void. */
   get intents(): IterableIterator<IntentCompare> {
     return this.#intents.values();
+  }
+
+  /** Hosts that must still be lost, since what is placed here stands in for what they hold. */
+  get lostHosts(): IterableIterator<LostHost> {
+    return this.#lostHosts.values();
   }
 
   get pools(): IterableIterator<DraftPool> {
@@ -154,7 +161,9 @@ export class TransactionDraft {
     if (shares === 'waits' || (shares !== null && 'conflicts' in shares)) return shares;
     const poolsMore = shares === null ? 0 : shares.pools.size - this.#pools.size;
     const comparesMore = shares === null ? 0 : shares.resources.size - this.#resources.size;
-    const more = { compares: owners.length + intents.length + poolsMore + comparesMore, writes: poolsMore };
+    const lostHosts = this.#lostHostsFor(unit);
+    const compares = owners.length + intents.length + lostHosts.size + poolsMore + comparesMore;
+    const more = { compares, writes: poolsMore };
     const revertMax = Math.min(REVERT_OPERATIONS_MAX, this.#operationsMax);
     const canRevert = unit.parts.every((part) => revertOperations(part) <= revertMax);
     if (!canRevert || this.#operationsWith(unit, more) > this.#operationsMax) {
@@ -173,6 +182,7 @@ export class TransactionDraft {
       this.#lastOwner = owner;
     }
     for (const compare of intents) this.#intents.set(compare.intent.id, compare);
+    for (const [name, lost] of lostHosts) this.#lostHosts.set(name, lost);
     if (shares !== null) {
       this.#pools = shares.pools;
       this.#resources = shares.resources;
@@ -183,7 +193,8 @@ export class TransactionDraft {
 
   #compares(): number {
     const shared = this.#pools.size + this.#resources.size;
-    return this.#ledgers.size + this.#owners.size + this.#intents.size + this.compared.length + shared;
+    const beside = this.#owners.size + this.#intents.size + this.#lostHosts.size;
+    return this.#ledgers.size + beside + this.compared.length + shared;
   }
 
   #writes(): number {
@@ -252,6 +263,19 @@ export class TransactionDraft {
       }
     }
     return conflicts ?? more;
+  }
+
+  /** The lost hosts that the unit adds. */
+  #lostHostsFor({ lostHosts, parts }: Unit): ReadonlyMap<string, LostHost> {
+    if (lostHosts === undefined) return NO_LOST_HOSTS;
+    const more = new Map<string, LostHost>();
+    for (const { places } of parts)
+      for (const { id } of places)
+        for (const lost of lostHosts.get(id) ?? []) {
+          const name = `${lost.host} ${String(lost.revision)}`;
+          if (!this.#lostHosts.has(name)) more.set(name, lost);
+        }
+    return more;
   }
 
   /**
@@ -338,8 +362,10 @@ export class TransactionDraft {
     const draft = this.#ledgers.get(part.host);
     const before = draft?.before ?? this.#knowledge.ledgerOf(part.host);
     let ledger = draft?.after ?? before.ledger;
-    for (const { allocation } of part.releases) {
+    for (const release of part.releases) {
+      const { allocation } = release;
       if (this.#freed.has(allocation.id)) return 'waits';
+      if (isUntimely(release, ledger)) return { ...missing(allocation), missing: false };
       const freed = afterRelease(ledger, allocation);
       if (freed === null) return draft === undefined ? missing(allocation) : 'waits';
       ledger = freed;
@@ -422,6 +448,7 @@ interface Shares {
 
 const NO_POOLS: ReadonlyMap<string, DraftPool> = new Map();
 const NO_RESOURCES: ReadonlyMap<string, ResourceCompare> = new Map();
+const NO_LOST_HOSTS: ReadonlyMap<string, LostHost> = new Map();
 
 function missing(allocation: Allocation): { readonly conflicts: Conflicts; readonly missing: boolean } {
   return { conflicts: new Map([[allocation.id, { reason: 'changed' }]]), missing: true };

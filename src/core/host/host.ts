@@ -76,6 +76,13 @@ export interface Eligibility {
   readonly fences?: FenceAnswers;
 }
 
+/** That a host is lost, as somebody read it: while the record is unchanged, the host has not come back. */
+export interface LostHost {
+  readonly host: string;
+  /** The mod revision of its eligibility. */
+  readonly revision: number;
+}
+
 /** What a fence answered last for a lost host. It goes with the verdict. */
 export interface FenceAnswer {
   /** The host can run no more what was placed there under an older counter. */

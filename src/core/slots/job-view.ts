@@ -1,5 +1,5 @@
 import type { Allocation, DesiredState, Outcome } from '../cell/allocation.ts';
-import type { EligibilityState, FenceAnswers, Host } from '../host/host.ts';
+import type { EligibilityState, FenceAnswers, Host, LostHost } from '../host/host.ts';
 import type { Group, Job, JobRecord } from '../cell/job.ts';
 import type { RolloutRecord } from '../cell/rollout.ts';
 import type { AllocationReport } from '../host/report.ts';
@@ -80,6 +80,8 @@ export interface HostCondition {
   readonly cutOffMs?: number;
   /** Of a lost host: since when it is, on the wall clock. Absent: unknown. */
   readonly lostSinceMs?: number;
+  /** Of a lost host: the mod revision of the eligibility that says so. Absent: no commit depends on it. */
+  readonly lostRevision?: number;
   /** Of a lost host: when what is to end there is given up. Absent: not here. */
   readonly givenUpAtMs?: number;
   /** Of a lost host: an operator has removed it, and all that was there is given up. */
@@ -113,6 +115,8 @@ export interface Fill {
   readonly surplus?: true;
   /** Where it is to be, if that host takes it. */
   readonly prefersHost?: string;
+  /** The slot is vacant only because these are lost: what its earlier allocations do there does not count. Absent: none. */
+  readonly standsFor?: readonly LostHost[];
 }
 
 export interface Stop {

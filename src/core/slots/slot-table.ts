@@ -1,5 +1,6 @@
 import type { Outcome } from '../cell/allocation.ts';
 import { canonicalJson } from '../json/canonical-json.ts';
+import type { LostHost } from '../host/host.ts';
 import type { Group, Job } from '../cell/job.ts';
 import { attemptsUsedUp, failuresInARow, isFailure, rescheduleDelayMs } from './reschedule.ts';
 import type { Fill, JobView, LiveAllocation } from './job-view.ts';
@@ -146,6 +147,7 @@ export function nextOf(
   const replaced = [...slot.aside, ...slot.live].at(-1)?.allocation;
   const host = awaitedHost(view, group, last);
   const replaces = replaced?.id ?? last?.allocation;
+  const standsFor = lostHostsOf(view, slot);
   const target = moveTargetOf(view, last);
   const left = target === null || last === undefined ? NO_HOSTS : [last.host];
   return {
@@ -160,8 +162,19 @@ export function nextOf(
       notBeforeMs,
       sinceMs: Math.max(view.record.submittedAtMs, waitingSinceMs, notBeforeMs, replacedAtMs(view, slot)),
       ...(host === null ? {} : { host }),
+      ...(standsFor.length === 0 ? {} : { standsFor }),
     },
   };
+}
+
+/** The lost hosts of what is still recorded of a vacant slot. */
+function lostHostsOf(view: JobView, { aside, live }: Slot): readonly LostHost[] {
+  const revisions = new Map<string, number>();
+  for (const { allocation } of [...aside, ...live]) {
+    const { state, lostRevision } = view.hostCondition(allocation.host);
+    if (state === 'lost' && lostRevision !== undefined) revisions.set(allocation.host, lostRevision);
+  }
+  return Array.from(revisions, ([host, revision]) => ({ host, revision }));
 }
 
 /** Since when the slot wants another allocation than those on lost hosts, as far as that is known. */

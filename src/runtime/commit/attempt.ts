@@ -41,6 +41,8 @@ export function attemptOf(
     compare(keys.owner(namespace, job), 'createRevision', createRevision);
   for (const { intent, modRevision } of draft.intents)
     compare(keys.intent(intent.namespace, intent.job, intent.id), 'modRevision', modRevision);
+  for (const { host, revision } of draft.lostHosts)
+    compare(keys.eligibilityOf(host), 'modRevision', revision);
   for (const { allocation, modRevision } of draft.compared)
     compare(keyOf(allocation, keys), 'modRevision', modRevision);
   for (const allocation of draft.puts)
@@ -60,6 +62,7 @@ export function foundIn(found: ReadonlyMap<string, Entry>, keys: CellKeys): Foun
     ownerRevision: (namespace, job) => found.get(keys.owner(namespace, job))?.createRevision ?? 0,
     allocationRevision: (allocation) => found.get(keyOf(allocation, keys))?.modRevision ?? 0,
     intentRevision: ({ namespace, job, id }) => found.get(keys.intent(namespace, job, id))?.modRevision ?? 0,
+    eligibilityRevision: (host) => found.get(keys.eligibilityOf(host))?.modRevision ?? 0,
     poolRevision: (pool) => found.get(keys.pool(pool))?.modRevision ?? 0,
     resourceRevision: (name) => found.get(keys.sharedResource(name))?.modRevision ?? 0,
   };

@@ -126,6 +126,14 @@ export class CellWorld {
     await this.setEligibility(host, 'lost');
   }
 
+  /** A lost host is back, as a monitor says. */
+  async regain(host: string): Promise<void> {
+    const { counter } = this.ledger(host);
+    const verdict = { state: 'ready', reason: '', by: 'm1', sinceMs: this.clock.nowMs() } as const;
+    await this.put(keys.eligibilityOf(host), eligibilityCodec.encode({ ...verdict, counter: counter + 1 }));
+    await this.setEligibility(host, 'ready');
+  }
+
   ledger(host: string): Ledger {
     const entry = this.cell.get(keys.ledger(host));
     return entry === undefined ? EMPTY_LEDGER : ledgerCodec.decode(entry.value);

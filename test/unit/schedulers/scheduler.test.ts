@@ -386,7 +386,7 @@ describe('schedulers on a cell in memory', () => {
     const before = world.running().find(({ job }) => job === 'moves')?.host ?? '';
     const lost = world.hosts.get(before);
     world.fate = (call) => (call.url.startsWith(lost?.address ?? '-') ? 'refuse' : 'pass');
-    await world.setEligibility(before, 'lost');
+    await world.lose(before);
     const placesOf = (job: string) => world.allocations().filter((allocation) => allocation.job === job);
     await world.until(() => placesOf('moves').length === 2, 'the replacement');
     expect(

@@ -7,6 +7,8 @@ import { idsOf, unitsOf } from '../../../../src/core/commit/commit.ts';
 import { bandOf, EMPTY_LEDGER, withClaim } from '../../../../src/core/fit/ledger.ts';
 import type { ConflictReason, Plan } from '../../../../src/core/commit/plan.ts';
 import { NO_RESOURCES } from '../../../../src/core/cell/resources.ts';
+import { GIVEN_UP } from '../../../../src/core/slots/given-up.ts';
+import { forgottenOutcome } from '../../../../src/core/slots/outcomes.ts';
 import { TransactionDraft } from '../../../../src/core/commit/transaction-draft.ts';
 import { planOf, testAllocation, testHost } from '../../../support/commit-world.ts';
 
@@ -233,10 +235,53 @@ describe('a transaction draft', () => {
     expect(draftOf(6).add(unit)).toBe('added');
   });
 
+  it('I12 compares each lost host once, in whose stead it places, and none where it stands in for nothing', () => {
+    const [first, second] = [testAllocation('a1', 'h1'), testAllocation('a2', 'h1')];
+    const gone = { host: 'gone', revision: 7 };
+    const lostHosts = new Map([
+      ['a1', [gone]],
+      ['a2', [gone]],
+    ]);
+    const draft = draftOf();
+    for (const unit of unitsOf(planOf('p', { places: [first, second], lostHosts }), 128))
+      expect(draft.add(unit)).toBe('added');
+    expect([...draft.lostHosts]).toEqual([gone]);
+    const plain = draftOf();
+    expect(plain.add(unitOf({ places: [first] }))).toBe('added');
+    expect([...plain.lostHosts]).toEqual([]);
+  });
+
+  it('I12 fits into one transaction what stands in for as many hosts as it places', () => {
+    const places = Array.from({ length: 126 }, (_, n) => testAllocation(`a${String(n)}`, 'h1'));
+    for (const each of [1, 2, 3]) {
+      const gone = (n: number) =>
+        Array.from({ length: each }, (_, m) => ({ host: `gone-${String(n)}-${String(m)}`, revision: 7 }));
+      const lostHosts = new Map(places.map(({ id }, n) => [id, gone(n)]));
+      for (const one of unitsOf(planOf('p', { places, lostHosts }), 128)) {
+        const added = draftOf(128).add(one);
+        // There is no room for so many: but never are they too many for the transaction.
+        const why = typeof added === 'object' ? added.conflicts.get(one.parts[0]?.places[0]?.id ?? '') : null;
+        expect(why?.reason ?? 'no-fit').toBe('no-fit');
+      }
+    }
+  });
+
   it('says when the ledger does not hold what it should free', () => {
     const allocation = testAllocation('gone', 'h3');
     const added = draftOf().add(unitOf({ releases: [{ allocation, revision: 3, outcome: null }] }));
     expect(added).toEqual({ conflicts: new Map([['gone', { reason: 'changed' }]]), missing: true });
+  });
+
+  it('S1.1 gives nothing up on a host that is not lost any more', () => {
+    const allocation = testAllocation('a1', 'was-lost');
+    const outcome = forgottenOutcome(allocation, GIVEN_UP, 1);
+    const unit = unitOf({ releases: [{ allocation, revision: 3, outcome }] });
+    const refused = { conflicts: new Map([['a1', { reason: 'changed' }]]), missing: false };
+    const held = withClaim(EMPTY_LEDGER, allocation);
+    ledgers.set('was-lost', { ledger: held, revision: 5 });
+    expect(draftOf().add(unit)).toEqual(refused);
+    ledgers.set('was-lost', { ledger: { ...held, state: 'lost' }, revision: 4 });
+    expect(draftOf().add(unit)).toBe('added');
   });
 
   it('refuses a plan that must not be cut and does not fit into one transaction', () => {
@@ -254,6 +299,7 @@ describe('judging a refused unit', () => {
   const found = {
     ...{ ledgerRevision: () => 9, ownerRevision: () => 2, allocationRevision: () => 0 },
     intentRevision: () => 3,
+    eligibilityRevision: () => 5,
     ...shared,
   };
 
@@ -273,6 +319,27 @@ describe('judging a refused unit', () => {
     expect([...conflictsIn(pending!, sent, voided, false).conflicts]).toEqual([
       ['v1', { reason: 'intent-gone' }],
     ]);
+  });
+
+  it('I12 refuses what stands in for a host whose eligibility has changed, and tries the rest again', () => {
+    const places = [testAllocation('a1', 'h1'), testAllocation('a2', 'h1'), testAllocation('a3', 'h1')];
+    const lostHosts = new Map([
+      ['a1', [{ host: 'gone', revision: 5 }]],
+      [
+        'a2',
+        [
+          { host: 'gone', revision: 5 },
+          { host: 'back', revision: 4 },
+        ],
+      ],
+    ]);
+    const [standIns] = unitsOf(planOf('p', { places, lostHosts }), 128);
+    const { conflicts } = conflictsIn(standIns!, sent, found, false);
+    expect([...conflicts]).toEqual([['a2', { reason: 'host-back', host: 'back' }]]);
+    const { rest } = prune(standIns!, conflicts);
+    expect(rest?.parts[0]?.places.map(({ id }) => id)).toEqual(['a1', 'a3']);
+    const later = { ...found, eligibilityRevision: () => 6 };
+    expect([...conflictsIn(rest!, sent, later, false).conflicts.keys()]).toEqual(['a1']);
   });
 
   it('voids the work of a job whose owner key is another or gone', () => {

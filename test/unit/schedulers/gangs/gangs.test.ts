@@ -24,7 +24,7 @@ for (const count of [1, 3])
     const lost = new Set(world.running().map(({ host }) => host));
     const addresses = [...lost].map((id) => hosts.get(id)?.address ?? id);
     world.fate = ({ url }) => (addresses.some((address) => url.startsWith(address)) ? 'refuse' : 'pass');
-    for (const id of lost) await world.setEligibility(id, 'lost');
+    for (const id of lost) await world.lose(id);
     const isBack = (): boolean =>
       world?.allocations().filter(({ host, desired }) => desired === 'run' && !lost.has(host)).length ===
       count;
