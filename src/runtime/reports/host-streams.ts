@@ -1,6 +1,7 @@
 import type { Clock } from '../../ports/clock.ts';
 import type { Random } from '../../ports/random.ts';
 import { Backoff, RECONNECT } from '../wait/backoff.ts';
+import type { ReportFrame } from '../../wire/api/report-frames.ts';
 import type { ReportHandlers } from './cell-view.ts';
 import type { MergedView } from './merged-view.ts';
 import type { ReportReader, ReportSource } from './stream-reader.ts';
@@ -158,7 +159,7 @@ export class HostStreams {
       // A source that cannot resume starts with a `full`, whatever was asked for.
       let inOrder = false;
       let first = true;
-      await reader.read(source, query, signal, (frame) => {
+      const onFrame = (frame: ReportFrame): void => {
         if (!('seq' in frame) || frame.kind === 'part' || frame.host !== source.name)
           throw new SourceError(`${source.name} speaks for another`);
         if (frame.kind === 'full') inOrder = true;
@@ -172,7 +173,8 @@ export class HostStreams {
         first = false;
         if (frame.kind === 'beat' && frame.atMs !== undefined)
           onClock?.(source.name, frame.atMs - clock.nowMs());
-      });
+      };
+      await reader.read(source, query, signal, onFrame, stream.isMissed);
       if (first && !signal.aborted && stream.heardAtMs === null) this.#unheard(source.name, stream);
       await sleep(clock, backoff.nextMs(), signal);
     }

@@ -37,7 +37,7 @@ export class ReportReader {
   readonly #options: ReportReaderOptions;
   #connects = 0;
   #connectsMax = CONNECTS.first;
-  readonly #waitingToConnect: (() => void)[] = [];
+  readonly #waiting: readonly [fresh: (() => void)[], missed: (() => void)[]] = [[], []];
   #isClosed = false;
 
   constructor(http: HttpClient, log: Log, options: ReportReaderOptions) {
@@ -49,22 +49,26 @@ export class ReportReader {
   /** Opens nothing any more; open streams end with their reader's signal. */
   close(): void {
     this.#isClosed = true;
-    for (const resolve of this.#waitingToConnect.splice(0)) resolve();
+    for (const waiting of this.#waiting) for (const resolve of waiting.splice(0)) resolve();
   }
 
-  /** Reads one stream until it ends. `onFrame` may throw a SourceError, which ends it. Never rejects. */
+  /**
+   * Reads one stream until it ends. `onFrame` may throw a SourceError, which ends it. Never rejects.
+   * @param isMissed the source did not answer lately: others go first, which do not wait for a rack that is gone or returns
+   */
   async read(
     source: ReportSource,
     query: string,
     signal: AbortSignal,
     onFrame: (frame: ReportFrame) => void,
+    isMissed = false,
   ): Promise<void> {
     let connecting = true;
     const connected = (isOpen: boolean): void => {
       if (connecting) this.#leaveConnect(isOpen || signal.aborted ? 1 : -1);
       connecting = false;
     };
-    await this.#enterConnect();
+    await this.#enterConnect(isMissed);
     try {
       if (signal.aborted || this.#isClosed) return;
       const stream = await this.#http.stream({
@@ -93,16 +97,18 @@ export class ReportReader {
     }
   }
 
-  async #enterConnect(): Promise<void> {
+  async #enterConnect(isMissed: boolean): Promise<void> {
+    const waiting = this.#waiting[isMissed ? 1 : 0];
     if (this.#connects < this.#connectsMax) this.#connects += 1;
-    else await new Promise<void>((resolve) => this.#waitingToConnect.push(resolve));
+    else await new Promise<void>((resolve) => waiting.push(resolve));
   }
 
   #leaveConnect(change: 1 | -1): void {
     this.#connects -= 1;
     this.#connectsMax = Math.min(CONNECTS.max, Math.max(CONNECTS.min, this.#connectsMax + change));
     while (this.#connects < this.#connectsMax) {
-      const next = this.#waitingToConnect.shift();
+      const [fresh, missed] = this.#waiting;
+      const next = fresh.shift() ?? missed.shift();
       if (next === undefined) return;
       this.#connects += 1;
       next();
