@@ -8,9 +8,10 @@ const CONNECT_TIMEOUT_MS = 3_000;
 /**
  * Streams being opened at once: at start a monitor has thousands to open, and each answers with a `full`. One more for each that
  * was opened and one less for each that was not: where both ends share a few processors, more at once than these can greet within
- * the time limit would all fail, again and again.
+ * the time limit would all fail, again and again. And no more at any time than leave others a turn: a handshake takes a monitor up
+ * to 2 ms, and those that are ready at the same time are done in one turn of its event loop, in which it answers nobody.
  */
-const CONNECTS = { first: 64, min: 16, max: 256 };
+const CONNECTS = { first: 48, min: 16, max: 48 };
 
 /** A server of `/v1/reports`: a host (by its id), or a monitor. */
 export interface ReportSource {
