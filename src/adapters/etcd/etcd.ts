@@ -101,8 +101,7 @@ export class EtcdCellStore implements CellStore {
     this.#identity = new StoreIdentity(options.onWrongServer);
     this.#etcd = etcdClient(options);
     this.#watching = etcdClient({ ...options, connectionName: 'watch' });
-    const patient = readingFirst(options.clock);
-    this.#leases = new LeaseKeeper(this.#etcd, patient, () => this.#beginCall());
+    this.#leases = new LeaseKeeper(this.#etcd, options.clock, () => this.#beginCall());
     const nonce = randomBytes(8);
     this.#canaryKey = `${CANARY_PREFIX}${String((nonce[0] ?? 0) % CANARY_KEYS)}`;
     this.#limit = new TxnLimit(this.#etcd, this.#canaryKey);
@@ -110,7 +109,7 @@ export class EtcdCellStore implements CellStore {
       {
         etcd: this.#etcd,
         beginCall: () => this.#beginCall(),
-        clock: patient,
+        clock: readingFirst(options.clock),
         key: this.#canaryKey,
         intervalMs: options.canaryIntervalMs ?? CANARY_INTERVAL_MS,
         onDue: (value, writtenAtMs) => {

@@ -7,7 +7,7 @@ const JOBS = 20;
 /** To sum up one job of some hundred allocations. */
 const SUM_MS = 30;
 
-it('S3.47 requests have their turn between two large jobs that are summed up for alarms', async () => {
+it('requests have their turn between two large jobs that are summed up for alarms', async () => {
   const clock = new BusyClock();
   const names = Array.from({ length: JOBS }, (_, n) => `services/web-${String(n)}`);
   const summary = (): null => {
