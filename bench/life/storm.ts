@@ -19,7 +19,8 @@ import { startBed } from '../testbed/testbed.ts';
  * A rack of hosts vanishes at once, and returns: hollow hosts in two processes, of which one is stopped by a signal. Services fill
  * both; a tenant who lost nothing submits one small job after the other, before, meanwhile and after. Told are the time until every
  * service has all its instances on hosts that live, and until nothing is left to tidy up after the return; how long the other tenant's
- * jobs take from submit to end; what the store is written, and the processor and memory of each role.
+ * jobs take from submit to end, and of the slow ones what took long; what the store is written, and the processor and memory of each
+ * role.
  */
 const flags = flagsOf({
   hosts: 10_000,
@@ -38,6 +39,8 @@ const TENANT = 'services';
 const OTHER = 'other';
 const EACH = Math.ceil(allocations / services);
 const POLL_MS = 500;
+/** It is told of a job of the other tenant that takes so long where the time went. */
+const SLOW_MS = 1_000;
 /** As in `k8s-shape`. */
 const BEAT = '10s';
 const SILENCE = '40s';
@@ -175,6 +178,29 @@ async function again<T>(call: () => Promise<T>): Promise<T> {
     }
 }
 
+/** Where the time of a slow job went: in the answer to its submission, before it was placed, before it was started, or after its end. */
+async function tellSlow(
+  client: MonitorClient,
+  job: string,
+  [startMs, submittedMs, endMs]: readonly [number, number, number],
+): Promise<void> {
+  const { allocations, outcomes } = await again(() => client.status({ namespace: OTHER, job }));
+  const since = (atMs = Number.NaN): string => (atMs - performance.timeOrigin - startMs).toFixed(0);
+  const attempts = [
+    ...outcomes.map((end) => ({ ...end, placedMs: Number.NaN })),
+    ...allocations.map(({ allocation, report }) => ({
+      ...{ ...report, ...allocation },
+      placedMs: allocation.createdAtMs,
+    })),
+  ].map(
+    ({ attempt, host, placedMs, startedAtMs, endedAtMs }) =>
+      `${String(attempt)}:${host} placed_ms=${since(placedMs)} started_ms=${since(startedAtMs)} ended_ms=${since(endedAtMs)}`,
+  );
+  console.log(
+    `storm slow=${job} took_ms=${(endMs - startMs).toFixed(0)} submitted_ms=${(submittedMs - startMs).toFixed(0)} attempts=(${attempts.join(', ')})`,
+  );
+}
+
 /** One small job after the other until it is told to end. @returns how long each took, in ms */
 function submitJobs(
   client: MonitorClient,
@@ -193,9 +219,12 @@ function submitJobs(
         reschedule: { onHostLost: true },
       };
       await again(() => client.submit(file));
+      const submittedMs = performance.now();
       while ((await again(() => client.exit({ namespace: OTHER, job }, 5_000))) === null)
         if (performance.now() > deadlineMs) throw new Error(`${job} did not end in time`);
-      tookMs.push(performance.now() - startMs);
+      const endMs = performance.now();
+      tookMs.push(endMs - startMs);
+      if (endMs - startMs > SLOW_MS) await tellSlow(client, job, [startMs, submittedMs, endMs]);
     }
   })();
   return {

@@ -7,10 +7,7 @@ import { Broadcast } from '../../src/runtime/stream/stream.ts';
 const QUEUE_MAX = 4_096;
 /** Removals that a reader can resume over; one that missed more gets all anew. */
 const GONE_MAX = 1_024;
-/**
- * A report on the way to running waits for so long, since the next one replaces it: most tasks run by then, and whoever ordered the
- * start has had the first one in its answer.
- */
+/** A report that another one follows soon waits for so long: most have followed by then, and replace it. */
 const HELD_MS = 100;
 
 /** A timer that rings this much early counts as on time. */
@@ -70,7 +67,7 @@ export class ReportFeed {
     this.#latest.set(report.id, { report, seq: this.#seq });
     this.#held.delete(report.id);
     this.#held.add(report.id);
-    if (OBSERVED_RANK[report.state] >= OBSERVED_RANK.running) this.#sendHeld();
+    if (!isPassing(report)) this.#sendHeld();
     else this.#cancelHeld ??= this.#clock.after(HELD_MS, () => this.#sendHeld());
   }
 
@@ -162,6 +159,15 @@ export class ReportFeed {
   #send(report: HostReport): void {
     if (this.readers > 0) this.#broadcast.send(lineOf(report));
   }
+}
+
+/**
+ * On the way to running, and from a stop to the release: whoever ordered that has had the first report of it in the answer. The end
+ * of what nobody stopped is waited for.
+ */
+function isPassing({ state, released }: AllocationReport): boolean {
+  if (OBSERVED_RANK[state] < OBSERVED_RANK.running) return true;
+  return state === 'stopping' || (state === 'killed' && !released);
 }
 
 function lineOf(report: HostReport): string {

@@ -8,7 +8,7 @@
  * Each monitor finds alarms by itself, from its own copy of the cell: they are no records, and begin anew with it.
  */
 import { PeriodicTask } from '../../src/runtime/wait/periodic-task.ts';
-import { sleep } from '../../src/runtime/wait/wait.ts';
+import { TimeSlice } from '../../src/runtime/wait/time-slice.ts';
 import type { Alarm, AlarmsAnswer } from '../../src/wire/api/cell-api.ts';
 import { ALARM_KINDS } from '../../src/wire/api/cell-api.ts';
 import type { CellEvent } from '../../src/wire/api/monitor-api.ts';
@@ -24,8 +24,10 @@ import { conditionsOfJob } from './job-conditions.ts';
 /** How long a job may wait, stop or loop before it is an alarm. */
 export const ALARM_AFTER_MS = 10 * 60_000;
 const CHECK_MS = 10_000;
-/** Jobs that are looked at in one turn of the event loop: some of them have to be summed up for it. */
+/** Jobs that are looked at in one turn of the event loop at most: a large one that has to be summed up takes a whole turn. */
 const SLICE_JOBS = 64;
+/** A check that has begun is done whole: what it has not seen would pass for over. */
+const NEVER = new AbortController().signal;
 /** Share of the quota from which on the store is an alarm. */
 const STORE_FRACTION = 0.7;
 /** Alarms whose reason is asked for in one check: those of which it was asked longest ago. */
@@ -80,10 +82,9 @@ export class AlarmWatch {
   async #found(nowMs: number): Promise<readonly Condition[]> {
     const { clock, copy, statuses, clocks, afterMs } = this.#deps;
     const found: Condition[] = [];
-    let looked = 0;
+    const slice = new TimeSlice(clock, NEVER, SLICE_JOBS);
     for (const jobKey of copy.jobs.names()) {
-      looked += 1;
-      if (looked % SLICE_JOBS === 0) await sleep(clock, 0);
+      if (slice.step()) await slice.yield();
       const summary = statuses.isQuiet(jobKey) ? null : statuses.summary(jobKey);
       if (summary !== null) found.push(...conditionsOfJob(summary, nowMs, afterMs));
     }

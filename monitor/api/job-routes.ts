@@ -9,10 +9,11 @@ import { JobReader, parseJobObject, parseRunObject } from '../../src/wire/job-fi
 import type { ListedJob } from '../../src/wire/job-file/listed-job.ts';
 import type { ProblemError } from '../../src/wire/api/problem.ts';
 import { readPlanRequest } from '../../src/wire/plan/plan-requests.ts';
-import type { AllocationStatus, BulkResult } from '../../src/wire/api/monitor-api.ts';
+import type { AllocationStatus, BulkResult, JobSummary } from '../../src/wire/api/monitor-api.ts';
 import { BULK_BYTES_MAX, BULK_JOBS_MAX } from '../../src/wire/api/monitor-api.ts';
 import { faultsOf } from '../detector/verdicts.ts';
 import type { MonitorState } from './monitor-state.ts';
+import { TimeSlice } from '../../src/runtime/wait/time-slice.ts';
 import { withDeadline } from '../../src/runtime/wait/wait.ts';
 import { REQUEST_ID_HEADER } from '../../src/wire/access/audit-api.ts';
 import { plannedDrains } from '../hosts/host-status.ts';
@@ -40,6 +41,8 @@ import {
 import { checkSubmits } from './sight.ts';
 import { storeAwayText } from '../../src/wire/values/words.ts';
 
+/** Jobs of a list that were summed up before cost next to nothing. */
+const LISTED_IN_A_TURN_MAX = 1_024;
 /** Proxies may cut a longer poll. */
 const WAIT_MS_MAX = 60_000;
 export function jobRoutes(state: MonitorState): Route[] {
@@ -54,7 +57,7 @@ export function jobRoutes(state: MonitorState): Route[] {
       bodyBytesMax: BULK_BYTES_MAX,
       handle: (request) => submitMany(state, reader, request),
     },
-    { method: 'GET', path: '/v1/jobs', right: 'read', handle: async (request) => list(state, request) },
+    { method: 'GET', path: '/v1/jobs', right: 'read', handle: (request) => list(state, request) },
     {
       method: 'GET',
       path: '/v1/jobs/:namespace/:job',
@@ -223,14 +226,21 @@ function versionIn(request: RouteRequest): number | null {
   return Number(match[1]);
 }
 
-function list(state: MonitorState, request: RouteRequest): RouteReply {
+/** Large jobs that have to be summed up for it leave other requests their turn. */
+async function list(state: MonitorState, request: RouteRequest): Promise<RouteReply> {
   const namespace = namespaceIn(request);
   const seen = [...state.copy.jobs.names()].filter((jobKey) => {
     const own = namespaceOf(jobKey);
     return namespace === null ? sees(request.peer, own) : own === namespace && sees(request.peer, own);
   });
   const { keys, next } = pageOf(pageIn(request), seen);
-  const jobs = keys.flatMap((jobKey) => state.statuses.summary(jobKey) ?? []);
+  const jobs: JobSummary[] = [];
+  const slice = new TimeSlice(state.clock, request.signal, LISTED_IN_A_TURN_MAX);
+  for (const jobKey of keys) {
+    const summary = state.statuses.summary(jobKey);
+    if (summary !== null) jobs.push(summary);
+    if (slice.step()) await slice.yield();
+  }
   return { status: 200, body: { jobs, incomplete: !state.follower.view.complete, ...nextIn(next) } };
 }
 

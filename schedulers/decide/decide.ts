@@ -147,7 +147,7 @@ export class Decider {
       outcomes: job.outcomes(),
       versions: job.versions,
       rollout: job.rollout,
-      hostCondition: (host) => cell.condition(host),
+      hostCondition: onceEach((host) => cell.condition(host)),
       hostOf: (host) => cell.state.hostOf(host),
       upForMs: ({ allocation: { id } }) => monotonicMs - (job.entries.get(id)?.upSinceMs ?? monotonicMs),
       matching: (group) => cell.matching(group),
@@ -306,6 +306,18 @@ export class Decider {
     }
     if (isNew) this.#term.emit('parked', job, `${group.name}: ${summaryOf(state.explanation)}`);
   }
+}
+
+/** An evaluation asks for each host of a job several times, and takes no time in which the answer could change. */
+function onceEach<T>(of: (host: string) => T): (host: string) => T {
+  const known = new Map<string, T>();
+  return (host) => {
+    const before = known.get(host);
+    if (before !== undefined) return before;
+    const value = of(host);
+    known.set(host, value);
+    return value;
+  };
 }
 
 function askingOf({ allocation: { id, host, group }, most }: BudgetAsk): Asking {

@@ -4,7 +4,7 @@ import type { CommitPipeline } from '../commit/commit.ts';
 import type { DecidedPlan } from '../state/decided-plan.ts';
 import type { OwnedJob } from '../state/owned-job.ts';
 import type { Term } from '../state/state.ts';
-import { TimeSlice } from '../state/time-slice.ts';
+import { TimeSlice } from '../../src/runtime/wait/time-slice.ts';
 import type { Decider, Decision } from './decide.ts';
 import { NOTHING } from './decide.ts';
 import { FailedDecisions } from './failed-decisions.ts';

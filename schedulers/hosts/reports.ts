@@ -11,12 +11,14 @@ import type { SchedulerWorld } from '../state/state.ts';
 
 /** Without a monitor: how soon a host that got its first allocation is followed. */
 const REFRESH_DELAY_MS = 100;
+/** How often it is looked at whether a monitor that is not registered any more still sends reports. */
+const STILL_SENDS_MS = 1_000;
 /** How often the view is checked for completeness, after a restore. */
 const COMPLETE_POLL_MS = 200;
 
 /**
- * What hosts report of the owned jobs' allocations: through one monitor's merged stream while there is a monitor, otherwise
- * from the hosts themselves (S4.6).
+ * What hosts report of the owned jobs' allocations: through one monitor's merged stream while there is a monitor, or one still
+ * sends; otherwise from the hosts themselves (S4.6).
  *
  * The stream carries all allocations of the cell. Reports of other jobs are not kept (a million take 720 MB), only the place
  * in each host's stream and its silence. When a job becomes this scheduler's, its reports are asked for (`learn`). See
@@ -34,6 +36,7 @@ export class Reports {
   #started = false;
   #isDirect = false;
   #cancelRefresh: (() => void) | null = null;
+  #cancelLook: (() => void) | null = null;
 
   constructor(
     world: SchedulerWorld,
@@ -85,7 +88,7 @@ export class Reports {
   /** The monitors, or the hosts with allocations of owned jobs, may have changed. */
   refresh(): void {
     if (!this.#started) return;
-    const isDirect = this.#monitors.size === 0;
+    const isDirect = this.#monitors.size === 0 && !this.#stillSends();
     const wasDirect = this.#isDirect;
     this.#isDirect = isDirect;
     if (!isDirect) this.#merged.refresh();
@@ -134,12 +137,26 @@ export class Reports {
   async close(): Promise<void> {
     this.#started = false;
     this.#cancelRefresh?.();
+    this.#cancelLook?.();
     this.#monitors.close();
     await Promise.all([this.#merged.close(), this.#direct.close()]);
   }
 
   get #view(): CellView {
     return this.#isDirect ? this.#direct.view : this.#merged.view;
+  }
+
+  /**
+   * A monitor that is too busy to renew its session is without it for a moment, and its stream goes on. To follow thousands of
+   * hosts instead would take what it lacks: a connection to each of them, from each scheduler.
+   */
+  #stillSends(): boolean {
+    if (this.#merged.source === null) return false;
+    this.#cancelLook ??= this.#world.clock.after(STILL_SENDS_MS, () => {
+      this.#cancelLook = null;
+      this.refresh();
+    });
+    return true;
   }
 
   /** At most ten times a second: it walks over all owned allocations. */

@@ -16,8 +16,10 @@ import type { Term } from '../state/state.ts';
 import { idsOf, isCurrent } from '../state/state.ts';
 import { ORDER_RETRY, orderStop, readFromHost } from './hosts.ts';
 
-/** Orders that surely never reached the host, before another host is chosen. */
+/** Orders that surely never reached the host, before another host is chosen: an agent may be starting anew. */
 const UNSENT_MAX = 4;
+/** No more than two where the second fails so long after the first: no connection comes about, as to a host that vanished. */
+const UNSENT_FOR_MS = 2_000;
 /** Tickets that a host may call expired before its clock is taken for wrong and another host is chosen. */
 const EXPIRED_MAX = 3;
 /** Refusals of a ticket for a committed allocation, before its claim is released. */
@@ -36,6 +38,8 @@ interface Attempts {
   /** An order was refused for what it was; other copies of it, with other tickets, may still be accepted. */
   refusedOrder: boolean;
   unsent: number;
+  /** When the first of those failed (monotonic). */
+  unsentSinceMs: number | null;
   expired: number;
   refusedTickets: number;
 }
@@ -109,7 +113,7 @@ export class Starter {
     const { cell, signal, world } = this.#term;
     const attempts: Attempts = {
       ...{ ask: mayBeSent, hurried: mayBeSent, mayBeSent, refusedOrder: false },
-      ...{ unsent: 0, expired: 0, refusedTickets: 0 },
+      ...{ unsent: 0, unsentSinceMs: null, expired: 0, refusedTickets: 0 },
     };
     const backoff = new Backoff(ORDER_RETRY, world.random);
     while (this.#isWanted(job, entry)) {
@@ -201,8 +205,7 @@ export class Starter {
         attempts.ask = true;
         return 'again';
       }
-      attempts.unsent += 1;
-      const isHopeless = attempts.unsent >= UNSENT_MAX && !attempts.mayBeSent;
+      const isHopeless = this.#isUnsentForLong(attempts) && !attempts.mayBeSent;
       return isHopeless ? this.#refused(job, entry, host, `cannot be reached: ${outcome.detail}`) : 'again';
     }
     if (outcome.code === 'ticket-expired' && attempts.expired < EXPIRED_MAX) {
@@ -214,6 +217,13 @@ export class Starter {
     if (FINAL_REFUSALS.has(outcome.code)) return this.#refused(job, entry, host, why);
     attempts.refusedOrder = true;
     return this.#callOff(job, entry, host, attempts, why);
+  }
+
+  #isUnsentForLong(attempts: Attempts): boolean {
+    const nowMs = this.#term.world.clock.monotonicMs();
+    attempts.unsent += 1;
+    attempts.unsentSinceMs ??= nowMs;
+    return attempts.unsent >= UNSENT_MAX || nowMs - attempts.unsentSinceMs >= UNSENT_FOR_MS;
   }
 
   #started(job: OwnedJob, entry: Entry, report: AllocationReport): Step {

@@ -20,7 +20,7 @@ import type { PreemptionPlan } from '../preemption/preemption-plan.ts';
 import type { Entry, GroupState, OwnedJob } from '../state/owned-job.ts';
 import type { Term } from '../state/state.ts';
 import { wallMs } from '../state/state.ts';
-import { TimeSlice } from '../state/time-slice.ts';
+import { TimeSlice } from '../../src/runtime/wait/time-slice.ts';
 import type { ScratchCell } from './scratch-cell.ts';
 import { scratchTerm } from './scratch-term.ts';
 

@@ -34,7 +34,7 @@ import type { JobLoader } from '../ownership/job-loader.ts';
 import type { JobTable } from '../state/job-table.ts';
 import { Entry, OwnedJob } from '../state/owned-job.ts';
 import type { Term } from '../state/state.ts';
-import { TimeSlice } from '../state/time-slice.ts';
+import { TimeSlice } from '../../src/runtime/wait/time-slice.ts';
 import type { DryRunParts } from './dry-run.ts';
 import { DryRun, placeOf } from './dry-run.ts';
 import { Rebalance } from './rebalance.ts';

@@ -16,7 +16,7 @@ import type { Placer } from '../decide/placer.ts';
 import type { OwnedJob } from '../state/owned-job.ts';
 import type { Term } from '../state/state.ts';
 import { wallMs } from '../state/state.ts';
-import type { TimeSlice } from '../state/time-slice.ts';
+import type { TimeSlice } from '../../src/runtime/wait/time-slice.ts';
 import type { ScratchCell } from './scratch-cell.ts';
 
 /** A move stops something that runs: for less than this, in units of the load score's range, nothing is moved. */

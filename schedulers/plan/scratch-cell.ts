@@ -8,7 +8,7 @@ import type { Host } from '../../src/core/host/host.ts';
 import type { HostCondition, MatchingHost } from '../../src/core/slots/job-view.ts';
 import { matchingIn } from '../state/cell.ts';
 import type { DecidedCell } from '../state/state.ts';
-import type { TimeSlice } from '../state/time-slice.ts';
+import type { TimeSlice } from '../../src/runtime/wait/time-slice.ts';
 
 /** No ledger of the copy comes from the store. */
 const REVISION = 1;

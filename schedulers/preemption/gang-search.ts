@@ -8,7 +8,7 @@ import type { Eviction } from '../../src/core/commit/plan.ts';
 import type { AllocationReport } from '../../src/core/host/report.ts';
 import type { Fill } from '../../src/core/slots/job-view.ts';
 import { CAUSES } from '../../src/core/slots/job-view.ts';
-import { TimeSlice } from '../state/time-slice.ts';
+import { TimeSlice } from '../../src/runtime/wait/time-slice.ts';
 import type { Term } from '../state/state.ts';
 import { newId } from '../state/state.ts';
 import type { PreemptionPlan, SearchParts } from './preemption-plan.ts';

@@ -11,7 +11,7 @@
  * - `group-backoff.ts`: the delay of a group whose placements were refused.
  * - `decided-plan.ts`: what a decision hands to the commit.
  * - `owner-write.ts`: writes that hold only while the job is owned.
- * - `namespace-queues.ts`, `batches.ts`, `time-slice.ts`: queues by namespace, batches of requests, time slices.
+ * - `namespace-queues.ts`, `batches.ts`: queues by namespace, batches of requests.
  * - `events.ts`, `stats.ts`: what the API shows of the scheduler's work.
  */
 import type { HostClient } from '../../src/clients/host-client.ts';

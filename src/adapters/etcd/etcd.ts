@@ -6,7 +6,7 @@
  * - `client/`: the connections, the encodings and what etcd's errors mean; `server/`: finds and starts an etcd.
  * - `ranges.ts`: reads and lists. `history.ts`: past revisions.
  * - `following.ts`: lists, then watches, and begins anew after every gap; `canary.ts` finds watches that are silent.
- * - `leases.ts`: sessions, all renewed over one stream.
+ * - `leases.ts`: sessions, all renewed over one stream. `reading-first.ts`: what is concluded from silence after a pause.
  * - `txn-limit.ts`: how many operations the server takes in a transaction. `server-version.ts`: versions with known faults.
  * - `rights.ts`: users and their rights.
  * - `upkeep.ts`: sizes, compaction and defragmentation, for the monitor that keeps the store small.
@@ -44,6 +44,7 @@ import { readHistory, readOldestRevision } from './history.ts';
 import { LeaseKeeper } from './leases.ts';
 import { tryEachMember } from './client/members.ts';
 import { listPages, listShort, readKeys } from './ranges.ts';
+import { readingFirst } from './reading-first.ts';
 import { versionWarning } from './server-version.ts';
 import type { TxnReply } from './client/txn-codec.ts';
 import { encodeTxn } from './client/txn-codec.ts';
@@ -108,7 +109,7 @@ export class EtcdCellStore implements CellStore {
       {
         etcd: this.#etcd,
         beginCall: () => this.#beginCall(),
-        clock: options.clock,
+        clock: readingFirst(options.clock),
         key: this.#canaryKey,
         intervalMs: options.canaryIntervalMs ?? CANARY_INTERVAL_MS,
         onDue: (value, writtenAtMs) => {

@@ -41,6 +41,8 @@ export class EtcdFollowing implements Following {
   #canary: string | null = null;
   /** Canaries are only missed by streams that were open when they were sent. */
   #openSinceMs = Infinity;
+  /** Of the last change (monotonic): a stream that delivers is not silent, though a canary may be late behind many changes. */
+  #heardAtMs = -Infinity;
 
   constructor(prefix: string, follower: Follower, options: FollowingOptions) {
     this.#prefix = prefix;
@@ -63,7 +65,7 @@ export class EtcdFollowing implements Following {
 
   /** Lists again unless this canary, written one interval ago, has come through. */
   expectCanary(value: string, writtenAtMs: number): void {
-    if (this.#canary === value || this.#openSinceMs > writtenAtMs) return;
+    if (this.#canary === value || Math.max(this.#openSinceMs, this.#heardAtMs) > writtenAtMs) return;
     this.#stream?.fail(new StoreError('timeout', 'the watch is silent', { retryable: true }));
   }
 
@@ -101,6 +103,7 @@ export class EtcdFollowing implements Following {
         : { knows: (revision: number) => this.#follower.knows?.(revision) === true }),
       onCanary: (value) => (this.#canary = value),
       onLag: (behind) => {
+        this.#heardAtMs = this.#options.clock.monotonicMs();
         if (behind > this.#options.behindMax)
           this.#stream?.fail(
             new StoreError('timeout', `the watch is ${String(behind)} revisions behind`, { retryable: true }),

@@ -5,13 +5,19 @@ import type { OnReply } from '../store/identity.ts';
 import { RenewedSession } from '../store/session.ts';
 import { storeErrorOf } from './client/faults.ts';
 import { headerOf } from './client/txn-codec.ts';
+import { readingFirst } from './reading-first.ts';
 
 type Stream = Awaited<ReturnType<Etcd3['leaseClient']['leaseKeepAlive']>>;
+
+interface Renewal {
+  readonly sentAtMs: number;
+  readonly answer: (isThere: true) => void;
+}
 
 interface Lease {
   readonly session: RenewedSession;
   /** Its oldest renewal without an answer; null: all were answered. */
-  unanswered: { readonly sentAtMs: number; readonly answer: (isThere: true) => void } | null;
+  unanswered: Renewal | null;
 }
 
 /**
@@ -47,7 +53,7 @@ export class LeaseKeeper {
     onReply(headerOf(granted));
     const { ID } = granted;
     const session = new RenewedSession({
-      ...{ id: ID, ttlMs, sentAtMs, clock: this.#clock },
+      ...{ id: ID, ttlMs, sentAtMs, clock: this.#clock, deadlines: readingFirst(this.#clock) },
       renew: () => this.#renew(ID),
       revoke: async () => {
         await this.#etcd.leaseClient.leaseRevoke({ ID });
@@ -69,12 +75,24 @@ export class LeaseKeeper {
     return new Promise((answer) => {
       const lease = this.#leases.get(id);
       if (lease === undefined) return;
-      const sentAtMs = lease.unanswered?.sentAtMs ?? -Infinity;
-      // No answer since the last renewal on this stream: it may be open in one direction only. A new one costs little.
-      if (sentAtMs >= this.#openedAtMs) this.#dropStream(this.#stream);
+      const before = lease.unanswered;
       if (this.#stream === null) void this.#openStream();
       else this.#stream.write({ ID: id });
       lease.unanswered ??= { sentAtMs: this.#clock.monotonicMs(), answer };
+      if (before !== null && before.sentAtMs >= this.#openedAtMs) this.#openAgain(lease, before);
+    });
+  }
+
+  /**
+   * No answer since the last renewal on this stream: it may be open in one direction only, and a new one costs little. After a pause
+   * of the process the answer may be there, and is read first.
+   */
+  #openAgain(lease: Lease, renewal: Renewal): void {
+    const stream = this.#stream;
+    this.#clock.after(0, () => {
+      if (lease.unanswered !== renewal || this.#stream !== stream) return;
+      this.#dropStream(stream);
+      if (this.#leases.size > 0) void this.#openStream();
     });
   }
 

@@ -15,6 +15,8 @@ export interface RenewedSessionParts {
   /** When the lease was asked for, by the holder's monotonic clock. */
   readonly sentAtMs: number;
   readonly clock: Clock;
+  /** By which its loss is found. Default: `clock`. */
+  readonly deadlines?: Clock;
   /**
    * Resolves when a renewal that was sent at this call, or earlier, is answered; false: the lease is gone. May never settle.
    * Rejects when the store cannot be reached.
@@ -86,9 +88,9 @@ export class RenewedSession implements Session {
 
   #extend(sentAtMs: number): void {
     this.#renewedAtMs = sentAtMs;
-    const { clock, ttlMs } = this.#parts;
+    const { clock, deadlines = clock, ttlMs } = this.#parts;
     this.#cancelDeadline();
     const leftMs = sentAtMs + ttlMs * OWN_DEADLINE_FRACTION - clock.monotonicMs();
-    this.#cancelDeadline = clock.after(Math.max(0, leftMs), () => this.abandon());
+    this.#cancelDeadline = deadlines.after(Math.max(0, leftMs), () => this.abandon());
   }
 }

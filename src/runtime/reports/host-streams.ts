@@ -191,7 +191,8 @@ export class HostStreams {
         if (frame.kind === 'beat' && frame.atMs !== undefined)
           onClock?.(source.name, frame.atMs - clock.nowMs());
       };
-      await reader.read(source, query, signal, onFrame, beats.silenceMs);
+      const wish = { silenceMs: beats.silenceMs, isMissed: stream.isMissed };
+      await reader.read(source, query, signal, onFrame, wish);
       if (!signal.aborted) merged.cut(source.name);
       if (first && !signal.aborted && stream.heardAtMs === null) this.#unheard(source.name, stream);
       await sleep(clock, backoff.nextMs(), signal);

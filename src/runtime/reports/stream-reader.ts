@@ -8,9 +8,10 @@ const CONNECT_TIMEOUT_MS = 3_000;
 /**
  * Streams being opened at once: at start a monitor has thousands to open, and each answers with a `full`. One more for each that
  * was opened and one less for each that was not: where both ends share a few processors, more at once than these can greet within
- * the time limit would all fail, again and again.
+ * the time limit would all fail, again and again. And no more at any time than leave others a turn: a handshake takes a monitor up
+ * to 2 ms, and those that are ready at the same time are done in one turn of its event loop, in which it answers nobody.
  */
-const CONNECTS = { first: 64, min: 16, max: 256 };
+const CONNECTS = { first: 48, min: 16, max: 48 };
 
 /** A server of `/v1/reports`: a host (by its id), or a monitor. */
 export interface ReportSource {
@@ -25,6 +26,13 @@ export interface ReportReaderOptions {
   readonly to: 'agent' | 'monitor';
 }
 
+export interface ReadWish {
+  /** The stream is ended after so long without a message. Default: the reader's. */
+  readonly silenceMs?: number;
+  /** The source did not answer lately: others go first, which do not wait for a rack that is gone or returns. */
+  readonly isMissed?: boolean;
+}
+
 /** A source broke the protocol of the stream: it is cut, and followed anew from a `full`. */
 export class SourceError extends Error {
   override readonly name = 'SourceError';
@@ -37,7 +45,7 @@ export class ReportReader {
   readonly #options: ReportReaderOptions;
   #connects = 0;
   #connectsMax = CONNECTS.first;
-  readonly #waitingToConnect: (() => void)[] = [];
+  readonly #waiting: readonly [fresh: (() => void)[], missed: (() => void)[]] = [[], []];
   #isClosed = false;
 
   constructor(http: HttpClient, log: Log, options: ReportReaderOptions) {
@@ -49,26 +57,23 @@ export class ReportReader {
   /** Opens nothing any more; open streams end with their reader's signal. */
   close(): void {
     this.#isClosed = true;
-    for (const resolve of this.#waitingToConnect.splice(0)) resolve();
+    for (const waiting of this.#waiting) for (const resolve of waiting.splice(0)) resolve();
   }
 
-  /**
-   * Reads one stream until it ends. `onFrame` may throw a SourceError, which ends it. Never rejects.
-   * @param silenceMs it is ended after so long without a message
-   */
+  /** Reads one stream until it ends. `onFrame` may throw a SourceError, which ends it. Never rejects. */
   async read(
     source: ReportSource,
     query: string,
     signal: AbortSignal,
     onFrame: (frame: ReportFrame) => void,
-    silenceMs = this.#options.silenceMs,
+    { silenceMs = this.#options.silenceMs, isMissed = false }: ReadWish = {},
   ): Promise<void> {
     let connecting = true;
     const connected = (isOpen: boolean): void => {
       if (connecting) this.#leaveConnect(isOpen || signal.aborted ? 1 : -1);
       connecting = false;
     };
-    await this.#enterConnect();
+    await this.#enterConnect(isMissed);
     try {
       if (signal.aborted || this.#isClosed) return;
       const stream = await this.#http.stream({
@@ -97,16 +102,18 @@ export class ReportReader {
     }
   }
 
-  async #enterConnect(): Promise<void> {
+  async #enterConnect(isMissed: boolean): Promise<void> {
+    const waiting = this.#waiting[isMissed ? 1 : 0];
     if (this.#connects < this.#connectsMax) this.#connects += 1;
-    else await new Promise<void>((resolve) => this.#waitingToConnect.push(resolve));
+    else await new Promise<void>((resolve) => waiting.push(resolve));
   }
 
   #leaveConnect(change: 1 | -1): void {
     this.#connects -= 1;
     this.#connectsMax = Math.min(CONNECTS.max, Math.max(CONNECTS.min, this.#connectsMax + change));
     while (this.#connects < this.#connectsMax) {
-      const next = this.#waitingToConnect.shift();
+      const [fresh, missed] = this.#waiting;
+      const next = fresh.shift() ?? missed.shift();
       if (next === undefined) return;
       this.#connects += 1;
       next();

@@ -8,7 +8,7 @@
  * - `retry.ts`: repeats a call of the store until it is answered
  * - `semaphore.ts`: so much at once, the rest in order; `keyed-mutex.ts`: one at a time for each key
  * - `periodic-task.ts`: again and again, one run at a time
- * - `waker.ts`: a loop sleeps until it is woken
+ * - `waker.ts`: a loop sleeps until it is woken; `time-slice.ts`: long work leaves others their turn
  * - `abandon.ts`: ends a role from below
  */
 import type { Clock } from '../../ports/clock.ts';

@@ -7,7 +7,8 @@ import { silentLog } from '../../../../src/adapters/telemetry/silent.ts';
 import { Recorder } from '../../../contract/cell-store.ts';
 import { ManualClock, settle } from '../../../support/manual-clock.ts';
 
-it('a watch that is far behind lists again instead of catching up', async () => {
+/** A follow over streams that the test speaks for. */
+async function world() {
   const clock = new ManualClock();
   const streams: EventEmitter[] = [];
   const open = async (): Promise<WatchLink> => {
@@ -17,12 +18,12 @@ it('a watch that is far behind lists again instead of catching up', async () => 
     streams.push(stream);
     return stream;
   };
-  let revision = 10;
+  const listed = { revision: 10 };
   const seen = new Recorder();
   const following = new EtcdFollowing('/a/', seen, {
     etcd: { watchLink: open },
     ...{ clock, log: silentLog, canaryKey: '/canary', behindMax: 100, onClose: () => undefined },
-    list: async () => ({ revision, entries: new Map() }),
+    list: async () => ({ ...listed, entries: new Map() }),
   });
   await following.ready;
   await settle();
@@ -35,13 +36,34 @@ it('a watch that is far behind lists again instead of catching up', async () => 
         if (!skips(modRevision)) take({ isDelete: false, entry });
       },
     });
+  return { clock, streams, listed, seen, following, send };
+}
+
+it('a watch that is far behind lists again instead of catching up', async () => {
+  const { clock, streams, listed, seen, following, send } = await world();
   send(11, 111);
   expect(seen.revisions).toHaveLength(1);
   expect(streams).toHaveLength(1);
-  revision = 500;
+  listed.revision = 500;
   send(12, 113);
   await clock.advance(1_000);
   expect(seen.snapshots.map((snapshot) => snapshot.revision)).toEqual([10, 500]);
   expect(streams).toHaveLength(2);
+  following.close();
+});
+
+it('a watch is silent when neither a canary nor a change came through since it was written', async () => {
+  const { clock, streams, seen, following, send } = await world();
+  await clock.advance(10);
+  const writtenAtMs = clock.monotonicMs();
+  await clock.advance(2_000);
+  send(11, 11);
+  following.expectCanary('1', writtenAtMs);
+  await clock.advance(1_000);
+  expect(streams).toHaveLength(1);
+  following.expectCanary('2', clock.monotonicMs());
+  await clock.advance(1_000);
+  expect(streams).toHaveLength(2);
+  expect(seen.snapshots).toHaveLength(2);
   following.close();
 });

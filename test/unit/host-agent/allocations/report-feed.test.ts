@@ -76,7 +76,15 @@ describe('the report feed', () => {
   });
 
   it('a reader that stays gets what is newest, in order of its numbers, and what comes to run soon in one message', async () => {
-    const states = fc.constantFrom<AllocationReport['state']>('accepted', 'preparing', 'running', 'complete');
+    const known: AllocationReport['state'][] = [
+      'accepted',
+      'preparing',
+      'running',
+      'stopping',
+      'killed',
+      'complete',
+    ];
+    const states = fc.constantFrom(...known);
     const steps = fc.array(
       fc.tuple(fc.constantFrom('a', 'b', 'c'), fc.oneof(states, fc.constant('gone'), fc.constant('wait'))),
       { maxLength: 30 },
@@ -150,6 +158,28 @@ describe('the report feed', () => {
     expect(beats).toHaveLength(2);
     patient.abort();
     await reading;
+  });
+
+  it('from an order to stop to the release is one message, unless it takes long', async () => {
+    const clock = new ManualClock();
+    const feed = new ReportFeed('host-a', 7, clock);
+    const stop = new AbortController();
+    const lines = feed.read(null, stop.signal)[Symbol.asyncIterator]();
+    const next = async () => JSON.parse(String((await lines.next()).value)) as HostReport;
+    expect((await next()).kind).toBe('full');
+    const ends = [
+      { state: 'stopping', released: false },
+      { state: 'killed', released: false },
+      { state: 'killed', released: true },
+    ] as const;
+    for (const end of ends) feed.changed({ ...reportOf('a1', 0), ...end });
+    expect(await next()).toMatchObject({ kind: 'change', seq: 3, allocation: { released: true } });
+    feed.changed({ ...reportOf('a2', 0), state: 'stopping' });
+    await clock.advance(100);
+    expect(await next()).toMatchObject({ kind: 'change', seq: 4, allocation: { state: 'stopping' } });
+    feed.changed({ ...reportOf('a3', 0), state: 'complete', released: false });
+    expect(await next()).toMatchObject({ kind: 'change', seq: 5, allocation: { state: 'complete' } });
+    stop.abort();
   });
 
   it('another incarnation, a number from the future, or too long an absence: everything anew', async () => {

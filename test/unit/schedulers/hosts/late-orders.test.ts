@@ -1,11 +1,15 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import type { HttpCall } from '../../../../src/ports/http.ts';
+import { sleep } from '../../../../src/runtime/wait/wait.ts';
 import { CellWorld, keys, makeJob } from '../cell-world.ts';
 
 /** More than a host is sent at once. */
 const MANY = 40;
 /** Longer than a session lives without its store, and than what waits for a silent host takes. */
 const LONG_MS = 60_000;
+
+/** Of one that does not come about. */
+const CONNECT_MS = 2_000;
 
 let world: CellWorld;
 /** Orders to stop that were sent, and are not answered. */
@@ -59,4 +63,21 @@ it('I17 a start that is given up is not stopped for a job that is another schedu
   expect(sent).toBeLessThan(MANY);
   await world.clock.advance(LONG_MS);
   expect(stops.length).toBe(sent);
+});
+
+it('S4.29 a start goes elsewhere when its host takes no connection twice, each time for as long as that may take', async () => {
+  await world.host('h1');
+  await world.scheduler({ id: 'batch-1' });
+  let tries = 0;
+  world.fate = async (call) => {
+    if (call.method !== 'PUT' || tries === 2) return 'pass';
+    tries += 1;
+    await sleep(world.clock, CONNECT_MS);
+    return 'refuse';
+  };
+  await world.submit(makeJob('web'));
+  await world.until(() => tries === 1, 'the first order');
+  const other = await world.host('h2');
+  await world.clock.advance(3 * CONNECT_MS);
+  expect(other.running).toHaveLength(1);
 });

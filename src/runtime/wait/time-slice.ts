@@ -1,5 +1,5 @@
-import type { Clock } from '../../src/ports/clock.ts';
-import { sleep } from '../../src/runtime/wait/wait.ts';
+import type { Clock } from '../../ports/clock.ts';
+import { sleep } from './wait.ts';
 
 /** Longest work in memory before the event loop serves the rest of the process (S3.47, S3.48). */
 const SLICE_MS = 10;
