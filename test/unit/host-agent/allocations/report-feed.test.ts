@@ -28,6 +28,13 @@ async function readNow(
   return messages;
 }
 
+/** A reader from now on, message by message. */
+function readerOf(feed: ReportFeed): { readonly stop: AbortController; next(): Promise<HostReport> } {
+  const stop = new AbortController();
+  const lines = feed.read(null, stop.signal)[Symbol.asyncIterator]();
+  return { stop, next: async () => JSON.parse(String((await lines.next()).value)) as HostReport };
+}
+
 function applied(view: Map<string, number>, messages: readonly HostReport[]): void {
   for (const message of messages) {
     if (message.kind === 'full') view.clear();
@@ -117,9 +124,7 @@ describe('the report feed', () => {
   it('what is on the way to running waits for what follows, and not for long', async () => {
     const clock = new ManualClock();
     const feed = new ReportFeed('host-a', 7, clock);
-    const stop = new AbortController();
-    const lines = feed.read(null, stop.signal)[Symbol.asyncIterator]();
-    const next = async () => JSON.parse(String((await lines.next()).value)) as HostReport;
+    const { stop, next } = readerOf(feed);
     expect((await next()).kind).toBe('full');
     feed.changed({ ...reportOf('a1', 0), state: 'accepted' });
     feed.changed({ ...reportOf('a1', 0), state: 'running' });
@@ -163,9 +168,7 @@ describe('the report feed', () => {
   it('from an order to stop to the release is one message, unless it takes long', async () => {
     const clock = new ManualClock();
     const feed = new ReportFeed('host-a', 7, clock);
-    const stop = new AbortController();
-    const lines = feed.read(null, stop.signal)[Symbol.asyncIterator]();
-    const next = async () => JSON.parse(String((await lines.next()).value)) as HostReport;
+    const { stop, next } = readerOf(feed);
     expect((await next()).kind).toBe('full');
     const ends = [
       { state: 'stopping', released: false },
