@@ -29,7 +29,10 @@ async function readNow(
 }
 
 /** A reader from now on, message by message. */
-function readerOf(feed: ReportFeed): { readonly stop: AbortController; next(): Promise<HostReport> } {
+function readerOf(feed: ReportFeed): {
+  readonly stop: AbortController;
+  readonly next: () => Promise<HostReport>;
+} {
   const stop = new AbortController();
   const lines = feed.read(null, stop.signal)[Symbol.asyncIterator]();
   return { stop, next: async () => JSON.parse(String((await lines.next()).value)) as HostReport };
