@@ -25,6 +25,8 @@ const flags = flagsOf({
   versions: 2_000,
   /** Of so many versions one is waited for until an instance of it runs; the next one takes the place of the others. */
   'versions-a-wait': 10,
+  /** No run begins after so long; 0: all of them do. */
+  minutes: 0,
   hosts: 50,
   /** Runs under way at once. */
   lanes: 200,
@@ -34,6 +36,7 @@ const CELL = 'bench';
 const AGAIN_MAX_MS = 60_000;
 const AGAIN_PAUSE_MS = 100;
 const POLL_MS = 20;
+const TELL_MS = 60_000;
 const bed = await startBed({ secured: CELL });
 const cell = new BenchCell(bed, CELL);
 const http = undiciClient({ credentials: bed.secured?.credentials });
@@ -113,12 +116,16 @@ async function again<T>(call: () => Promise<T>): Promise<T> {
     }
 }
 
-/** How many runs have begun. */
+const endMs = flags.minutes === 0 ? Infinity : performance.now() + flags.minutes * 60_000;
+const isTime = (): boolean => performance.now() < endMs;
+/** How many runs have begun, and how many versions are submitted. */
 let begun = 0;
+let submitted = 0;
 
 async function passRuns(client: MonitorClient): Promise<void> {
   const lane = async (): Promise<void> => {
-    for (let n = begun++; n < flags.runs; n = begun++) {
+    while (begun < flags.runs && isTime()) {
+      const n = begun++;
       const file = { name: 'run', type: 'batch', command: ['hollow'], env: { HOLLOW_RUN_MS: '1' } };
       const { namespace, job } = await again(() => client.run(file, `growth-${String(n)}`));
       while ((await again(() => client.exit({ namespace, job }, 5_000))) === null) continue;
@@ -129,8 +136,9 @@ async function passRuns(client: MonitorClient): Promise<void> {
 
 async function passVersions(client: MonitorClient): Promise<void> {
   const file = { name: 'web', type: 'service', count: 2, command: ['hollow'], update: { minHealthy: '0s' } };
-  for (let version = 1; version <= flags.versions; version++) {
-    while ((begun * flags.versions) / flags.runs < version - 1) await sleep(POLL_MS);
+  for (let version = 1; version <= flags.versions && isTime(); version++) {
+    while ((begun * flags.versions) / flags.runs < version - 1 && isTime()) await sleep(POLL_MS);
+    submitted = version;
     await again(() => client.submit({ ...file, env: { VERSION: String(version) } }));
     if (version % flags['versions-a-wait'] !== 0) continue;
     const isUp = async (): Promise<boolean> => {
@@ -141,6 +149,10 @@ async function passVersions(client: MonitorClient): Promise<void> {
     };
     while (!(await isUp())) await sleep(POLL_MS);
   }
+}
+
+function progressed(seconds: number): string {
+  return `growth runs=${String(begun)} versions=${String(submitted)} seconds=${seconds.toFixed(0)}`;
 }
 
 try {
@@ -158,15 +170,19 @@ try {
   const passing = Promise.all([passRuns(client), passVersions(client)]);
   let isOver = false;
   void passing.finally(() => (isOver = true)).catch(() => undefined);
+  let toldMs = startMs;
   while (!isOver) {
     await again(() => sample(client, samples));
+    if (performance.now() - toldMs >= TELL_MS) {
+      toldMs += TELL_MS;
+      process.stderr.write(`${progressed((toldMs - startMs) / 1_000)}\n`);
+    }
     await Promise.race([sleep(flags['sample-s'] * 1_000), passing]);
   }
   await passing;
   const seconds = (performance.now() - startMs) / 1_000;
   console.log(
-    `growth runs=${String(flags.runs)} versions=${String(flags.versions)} seconds=${seconds.toFixed(0)}` +
-      ` runs_per_second=${(flags.runs / seconds).toFixed(0)} runs_kept=${String(flags['runs-kept'])}`,
+    `${progressed(seconds)} runs_per_second=${(begun / seconds).toFixed(0)} runs_kept=${String(flags['runs-kept'])}`,
   );
   samples.print();
   await check();

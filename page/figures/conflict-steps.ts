@@ -2,6 +2,8 @@ import type { CellEvent } from '../../src/wire/api/monitor-api.ts';
 
 /** So long before a conflict the other's commit may lie. */
 const BEFORE_MS = 10_000;
+/** The store may tell the loser before it answers the winner, who says only then that it has placed something. */
+const TOLD_LATE_MS = 1_000;
 /** So long after it its loser may be placed elsewhere. */
 const AFTER_MS = 60_000;
 
@@ -32,17 +34,20 @@ function winnersIn(events: readonly CellEvent[], conflict: CellEvent): readonly 
     (event) =>
       foundRevision !== undefined && event.host === host && revisionOf(event) === String(foundRevision),
   );
-  return first.length > 0 ? first : events.filter((event) => isWinner(event, conflict));
+  if (first.length > 0) return first;
+  const rivals = events.filter((event) => isRival(event, conflict));
+  const before = rivals.filter(({ atMs }) => atMs <= conflict.atMs);
+  return before.length > 0 ? before : rivals.slice(0, 1);
 }
 
-function isWinner(event: CellEvent, { atMs, host, source }: CellEvent): boolean {
+function isRival(event: CellEvent, { atMs, host, source }: CellEvent): boolean {
   return (
     event.kind === 'placed' &&
     host !== undefined &&
     event.host === host &&
     event.source !== source &&
-    event.atMs <= atMs &&
-    atMs - event.atMs <= BEFORE_MS
+    event.atMs >= atMs - BEFORE_MS &&
+    event.atMs <= atMs + TOLD_LATE_MS
   );
 }
 

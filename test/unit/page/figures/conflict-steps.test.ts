@@ -34,6 +34,13 @@ it('28 who came first is the commit that the loser found, where its revision is 
   expect(stories.map(({ winners }) => winners)).toEqual([[winner, later]]);
 });
 
+it('28 the winner may be told a moment after its loser, and one that was there before comes first', () => {
+  const told = { ...winner, atMs: conflict.atMs + 5 };
+  expect(conflictStories([conflict, told, again], 10)[0]?.winners).toEqual([told]);
+  expect(conflictStories([winner, conflict, { ...told, id: '7.9' }], 10)[0]?.winners).toEqual([winner]);
+  expect(conflictStories([conflict, { ...told, atMs: conflict.atMs + 5_000 }], 10)[0]?.winners).toEqual([]);
+});
+
 it('28 the newest conflicts come first, and no more than asked for', () => {
   const many = Array.from({ length: 5 }, (_, n) => ({ ...conflict, id: `s:${String(n)}`, atMs: n }));
   expect(conflictStories(many, 2).map((story) => story.conflict.id)).toEqual(['s:4', 's:3']);
