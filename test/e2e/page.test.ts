@@ -1,5 +1,6 @@
-import { mkdirSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import axe from 'axe-core';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { chromium } from 'playwright-core';
@@ -15,7 +16,7 @@ import { MonitorClient } from '../../src/clients/monitor-client.ts';
 import type { HttpClient } from '../../src/ports/http.ts';
 import { hostCodec } from '../../src/wire/records/records.ts';
 import type { DevCellProcess } from '../support/cli.ts';
-import { PROJECT_ROOT, startDevCell, testFolder } from '../support/cli.ts';
+import { pidIn, PROJECT_ROOT, startDevCell, testFolder } from '../support/cli.ts';
 import { hostRecord, MonitorWorld } from '../support/monitor-world.ts';
 import { describeNeeding, firstMissing, program } from '../support/needs.ts';
 
@@ -23,6 +24,8 @@ import { describeNeeding, firstMissing, program } from '../support/needs.ts';
 const PICTURES = join(PROJECT_ROOT, '.moorage', 'pictures');
 const WIDTHS = [360, 1440] as const;
 const HEIGHT = 900;
+/** A process that is started serves later than this. */
+const LOOK_MS = 50;
 /** What keeps some people from using a page at all. */
 const SERIOUS: ReadonlySet<string | null | undefined> = new Set(['serious', 'critical']);
 
@@ -294,25 +297,28 @@ describeNeeding(firstMissing(program('chromium')), 'the page', () => {
       await look('events');
     });
 
-    /** Kills the page's monitor whenever it is started again: up at once, it would hardly be missed. @returns ends that */
+    /**
+     * Kills the page's monitor, and whenever it is started again, before it serves: up at once, it would hardly be missed.
+     * @returns ends that
+     */
     function keepMonitorDown(): () => Promise<void> {
-      const over = new AbortController();
-      const isOver = new Promise<void>((resolve) => {
-        over.signal.addEventListener('abort', () => resolve());
-      });
+      const stat = readFileSync(`/proc/${String(pidIn(cell, 'monitor-1'))}/stat`, 'utf8');
+      const parent = stat.split(') ')[1]?.split(' ')[1] ?? '';
+      const killIfMonitor = (child: string): void => {
+        const command = `/proc/${child}/cmdline`;
+        const words = existsSync(command) ? readFileSync(command, 'utf8').split('\0') : [];
+        if (words.includes('monitor-1')) process.kill(Number(child), 'SIGKILL');
+      };
+      let isOver = false;
       const killing = (async (): Promise<void> => {
-        for (let times = 1; !over.signal.aborted; times++) {
-          const lives = cell
-            .output()
-            .matchAll(/monitor-1 (?:(\d+)|is up again after \d+ ms, as process (\d+))/g);
-          const [, first, again] = [...lives].at(-1) ?? [];
-          process.kill(Number(again ?? first), 'SIGKILL');
-          const isUp = cell.says(new RegExp(`(monitor-1 is up again after [^]*){${String(times)}}`));
-          await Promise.race([isOver, isUp]);
+        while (!isOver) {
+          const children = readFileSync(`/proc/${parent}/task/${parent}/children`, 'utf8').trim().split(' ');
+          children.forEach(killIfMonitor);
+          await setTimeout(LOOK_MS);
         }
       })();
       return async () => {
-        over.abort();
+        isOver = true;
         await killing;
       };
     }
