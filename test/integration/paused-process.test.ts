@@ -3,10 +3,10 @@ import { Recorder } from '../contract/cell-store.ts';
 import { useEtcd } from '../support/etcd.ts';
 
 const etcd = useEtcd();
-const TTL_MS = 3_000;
+const TTL_MS = 6_000;
 /** Longer than from one renewal to the next, and shorter than what a session may be without one. */
-const PAUSE_MS = 1_100;
-const PAUSES = 6;
+const PAUSE_MS = 2_200;
+const PAUSES = 5;
 
 /** As under a load of many processes: this one does nothing, and its timers are due before it reads what came in. */
 function pause(): void {
@@ -14,7 +14,7 @@ function pause(): void {
 }
 
 it('a session, and a watch, outlive pauses of their process that are shorter than the session', async () => {
-  const store = etcd.store({ canaryIntervalMs: 1_000 });
+  const store = etcd.store({ canaryIntervalMs: 2_000 });
   const seen = new Recorder();
   const following = store.follow(`/moorage/${etcd.cellName()}/`, seen);
   await following.ready;
