@@ -4,7 +4,7 @@ import type { StartTerms } from '../src/core/quota/ticket.ts';
 import type { Instant } from '../src/runtime/reports/cell-view.ts';
 import type { NamespaceAmounts } from '../src/core/quota/amounts.ts';
 import { maxAmounts, NamespaceSums } from '../src/core/quota/amounts.ts';
-import { reportLagMs, TICKET_USABLE_MS } from './report-lag.ts';
+import { TICKET_USABLE_MS } from './report-lag.ts';
 
 /** At 2,000 starts a second all of them out for their full time; more is refused as `busy`. */
 export const GRANTS_MAX = 100_000;
@@ -36,7 +36,7 @@ export class GrantBook {
    * @param lagMs what a host's report takes at most (`report-lag.ts`)
    * @param onEnded a grant is not held any longer
    */
-  constructor(lagMs: () => number = reportLagMs, onEnded: (key: string) => void = () => undefined) {
+  constructor(lagMs: () => number, onEnded: (key: string) => void) {
     this.#lagMs = lagMs;
     this.#onEnded = onEnded;
   }

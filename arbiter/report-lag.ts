@@ -9,9 +9,6 @@ export const TICKET_USABLE_MS = TICKET_TTL_MS + CLOCK_TOLERANCE_MS;
  * host, and what an arbiter waits for the monitor's own stream.
  * @param hostSilenceMs after how long without a message of a host monitors call it silent
  */
-export function reportLagMs(hostSilenceMs: number = SILENCE_MS): number {
+export function reportLagMs(hostSilenceMs: number): number {
   return hostSilenceMs + SILENCE_MS;
 }
-
-/** From the grant until its use is visible, if there is any, where monitors wait for a host as long as they usually do. */
-export const GRANT_HELD_MS = TICKET_USABLE_MS + reportLagMs();

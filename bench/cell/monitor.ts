@@ -4,9 +4,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { undiciClient } from '../../src/adapters/http/client.ts';
 import { makeKeyFiles } from '../../src/adapters/tickets/key-files.ts';
 import { MonitorClient } from '../../src/clients/monitor-client.ts';
-import { HttpError } from '../../src/ports/http.ts';
 import type { RunningProcess } from '../../cli/local-cell/processes.ts';
 import { flagsOf } from '../testbed/flags.ts';
+import { isLate } from '../testbed/late.ts';
 import { readMetrics } from '../testbed/metrics.ts';
 import { startBed } from '../testbed/testbed.ts';
 import { BenchCell } from './cell.ts';
@@ -43,7 +43,7 @@ async function metricsOf(monitor: RunningProcess): Promise<ReadonlyMap<string, n
   try {
     return await readMetrics(http, monitor.ready.address);
   } catch (error) {
-    if (error instanceof HttpError) return new Map();
+    if (isLate(error)) return new Map();
     throw error;
   }
 }

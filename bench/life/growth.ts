@@ -7,11 +7,9 @@ import { undiciClient } from '../../src/adapters/http/client.ts';
 import { builtFile } from '../../src/adapters/system/package-files.ts';
 import { makeKeyFiles } from '../../src/adapters/tickets/key-files.ts';
 import { MonitorClient } from '../../src/clients/monitor-client.ts';
-import { isPassing } from '../../src/clients/clients.ts';
-import { HttpError } from '../../src/ports/http.ts';
-import { ProblemError } from '../../src/wire/api/problem.ts';
 import { BenchCell } from '../cell/cell.ts';
 import { flagsOf } from '../testbed/flags.ts';
+import { isLate } from '../testbed/late.ts';
 import { startBed } from '../testbed/testbed.ts';
 
 /**
@@ -110,8 +108,7 @@ async function again<T>(call: () => Promise<T>): Promise<T> {
     try {
       return await call();
     } catch (error) {
-      const isLate = error instanceof ProblemError && isPassing(error.problem.status);
-      if (!(error instanceof HttpError || isLate) || performance.now() > untilMs) throw error;
+      if (!isLate(error) || performance.now() > untilMs) throw error;
       await sleep(AGAIN_PAUSE_MS);
     }
 }

@@ -5,13 +5,11 @@ import { undiciClient } from '../../src/adapters/http/client.ts';
 import { makeKeyFiles } from '../../src/adapters/tickets/key-files.ts';
 import { MonitorClient } from '../../src/clients/monitor-client.ts';
 import type { Allocation } from '../../src/core/cell/allocation.ts';
-import { HttpError } from '../../src/ports/http.ts';
-import { ProblemError } from '../../src/wire/api/problem.ts';
-import { isPassing } from '../../src/clients/clients.ts';
 import { cellKeys } from '../../src/core/cell/keys.ts';
 import { allocationCodec, eligibilityCodec } from '../../src/wire/records/records.ts';
 import { BenchCell } from '../cell/cell.ts';
 import { flagsOf } from '../testbed/flags.ts';
+import { isLate } from '../testbed/late.ts';
 import { percentile } from '../testbed/percentile.ts';
 import { startBed } from '../testbed/testbed.ts';
 
@@ -41,7 +39,7 @@ const EACH = Math.ceil(allocations / services);
 const POLL_MS = 500;
 /** It is told of a job of the other tenant that takes so long where the time went. */
 const SLOW_MS = 1_000;
-/** As in `k8s-shape`. */
+/** As often as a node of Kubernetes renews its lease, and as long as its controller waits. */
 const BEAT = '10s';
 const SILENCE = '40s';
 const deadlineMs = performance.now() + flags.timeout * 1_000;
@@ -154,8 +152,7 @@ class ReadyHosts {
 
 /** A question that the monitor does not take in time, or cannot answer now, is put again. */
 const unlessLate = (error: unknown): false => {
-  if (error instanceof HttpError) return false;
-  if (error instanceof ProblemError && isPassing(error.problem.status)) return false;
+  if (isLate(error)) return false;
   throw error;
 };
 

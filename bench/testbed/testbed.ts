@@ -5,7 +5,7 @@
  * - `fill.ts` writes hosts with their allocations and ledgers; `large-cell.ts` makes a large cell of them.
  * - `flags.ts` reads the flags of a bench.
  * - `plain-request.ts` makes groups and requests without constraints.
- * - `metrics.ts` reads the metrics of a role.
+ * - `metrics.ts` reads the metrics of a role. `late.ts` knows failures of a cell that is busy.
  * - `warm-memory.ts` makes the machine's free memory equally quick to take before each measurement.
  * - `etcd-cpu.ts` reads how much processor time etcd has used; `percentile.ts` sums the figures up.
  */

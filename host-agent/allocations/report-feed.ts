@@ -33,7 +33,7 @@ export class ReportFeed {
   #goneFloor = 0;
   readonly #broadcast = new Broadcast<string>(QUEUE_MAX);
   /** How seldom each reader may be told that the host is there. */
-  readonly #beats = new Set<{ readonly ms: number }>();
+  readonly #beatIntervals = new Set<{ readonly ms: number }>();
   /** Of the last beat, by the monotonic clock. */
   #beatAtMs = 0;
   /** Of the newest reports, those that readers have not been sent, in the order of their numbers. */
@@ -86,7 +86,7 @@ export class ReportFeed {
     this.#sendHeld();
     if (this.readers === 0) return;
     const nowMs = this.#clock.monotonicMs();
-    const everyMs = Math.min(...[...this.#beats].map(({ ms }) => ms));
+    const everyMs = Math.min(...[...this.#beatIntervals].map(({ ms }) => ms));
     if (nowMs - this.#beatAtMs < everyMs - BEAT_SLACK_MS) return;
     this.#beatAtMs = nowMs;
     this.#send({ ...this.#head(this.#seq), kind: 'beat', atMs });
@@ -112,12 +112,12 @@ export class ReportFeed {
     beatMs = 0,
   ): AsyncIterable<string> {
     this.#sendHeld();
-    const wish = { ms: beatMs };
-    this.#beats.add(wish);
+    const interval = { ms: beatMs };
+    this.#beatIntervals.add(interval);
     // Readers of many hosts come at different times, and so do the beats to them.
     if (this.readers === 0) this.#beatAtMs = this.#clock.monotonicMs();
     const lines = this.#missing(from).map(lineOf);
-    return this.#broadcast.subscribe(signal, lines, null, () => this.#beats.delete(wish));
+    return this.#broadcast.subscribe(signal, lines, null, () => this.#beatIntervals.delete(interval));
   }
 
   close(): void {

@@ -187,14 +187,14 @@ export class Retention {
 
   async #deleteTogether(jobs: readonly DueJob[]): Promise<boolean> {
     const { keys, store } = this.#deps;
-    const transaction = (): Attempt => ({
+    const attempt: Attempt = {
       compares: jobs.map(({ job, modRevision }) => ({
         ...{ key: keys.job(job.namespace, job.name), target: 'modRevision', equals: modRevision },
       })),
       writes: jobs.flatMap((due) => this.#keysOf(due).map((key): Write => ({ kind: 'delete', key }))),
       readBack: [],
-    });
-    return (await this.#deletions.run(() => store.attempt(transaction()))).outcome === 'applied';
+    };
+    return (await this.#deletions.run(() => store.attempt(attempt))).outcome === 'applied';
   }
 
   /** The job, its rollout and the keys of its runs. */

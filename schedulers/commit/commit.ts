@@ -366,12 +366,10 @@ function fitsOneTransaction(
   evictions: readonly Eviction[],
 ): boolean {
   const shares = Object.keys(entries[0]?.allocation.shared ?? {}).length;
-  const byWrites = Math.floor((operationsMax - 1) / (2 + shares));
-  const byCompares = Math.floor((operationsMax - 1 - shares) / (1 + shares));
-  const written = (2 + shares) * entries.length + evictions.length;
   const lost = new Set(entries.flatMap(({ standsFor }) => standsFor.map(({ host }) => host))).size;
-  if ((1 + shares) * entries.length + evictions.length + 1 + shares + lost > operationsMax) return false;
-  return entries.length <= (gangMax ?? Math.min(byWrites, byCompares)) && written < operationsMax;
+  const written = (2 + shares) * entries.length + evictions.length;
+  const compared = 1 + shares + lost + (1 + shares) * entries.length + evictions.length;
+  return entries.length <= (gangMax ?? Infinity) && written < operationsMax && compared <= operationsMax;
 }
 
 /**

@@ -1,6 +1,7 @@
 import type { Allocation } from '../../src/core/cell/allocation.ts';
 import { forgottenOutcome } from '../../src/core/slots/outcomes.ts';
 import type { Stop } from '../../src/core/slots/job-view.ts';
+import { duplicatedBy } from '../../src/core/slots/duplicates.ts';
 import { CAUSES } from '../../src/core/slots/job-view.ts';
 import { StoreError } from '../../src/ports/cell-store.ts';
 import { Backoff } from '../../src/runtime/wait/backoff.ts';
@@ -63,7 +64,8 @@ export class Stopper {
       marks.push({ entry, stopped: { ...entry.allocation, desired: mode, cause } });
     }
     const written: Promise<void>[] = [];
-    const most = marks.some(isDuplicate) ? DUPLICATES_MAX : MARKS_MAX;
+    const isAnyDuplicate = marks.some(({ stopped }) => duplicatedBy(stopped.cause) !== null);
+    const most = isAnyDuplicate ? DUPLICATES_MAX : MARKS_MAX;
     for (let i = 0; i < marks.length; i += most) written.push(this.#mark(job, marks.slice(i, i + most)));
     await Promise.all(written);
   }
@@ -168,35 +170,35 @@ export class Stopper {
  * hears of from its host only.
  */
 function countedOn(job: OwnedJob, marks: readonly Mark[]): readonly OwnedRecord[] {
-  const kept = keptBeside(job, marks);
-  const counted = countedUp(job, marks).filter((one) => !kept.includes(one));
-  return [...kept, ...counted].slice(0, COMPARES_MAX - marks.length);
+  const counted = new Set<Entry>(keptBeside(job, marks));
+  for (const entry of countedUp(job, marks)) {
+    if (counted.size >= COMPARES_MAX - marks.length) break;
+    counted.add(entry);
+  }
+  return [...counted];
 }
 
 /** What is kept of duplicates: else a slot would lose both. */
-function keptBeside(job: OwnedJob, marks: readonly Mark[]): readonly Entry[] {
-  return marks.filter(isDuplicate).flatMap(({ stopped: { cause = '' } }) => {
-    const kept = job.entries.get(cause.slice(CAUSES.duplicate.length + 1));
-    return kept === undefined ? [] : [kept];
-  });
-}
-
-function isDuplicate({ stopped: { cause } }: Mark): boolean {
-  return cause?.startsWith(CAUSES.duplicate) === true;
+function* keptBeside(job: OwnedJob, marks: readonly Mark[]): Generator<Entry> {
+  for (const { stopped } of marks) {
+    const kept = job.entries.get(duplicatedBy(stopped.cause) ?? '');
+    if (kept !== undefined) yield kept;
+  }
 }
 
 /**
  * What else runs in a service's groups of which something is stopped by a policy: it allowed that since these are up (I63). Of a
  * large group as many as the transaction may compare.
  */
-function countedUp(job: OwnedJob, marks: readonly Mark[]): readonly Entry[] {
-  if (job.record.job.type !== 'service') return [];
+function* countedUp(job: OwnedJob, marks: readonly Mark[]): Generator<Entry> {
+  if (job.record.job.type !== 'service') return;
   const byPolicy = marks.filter(({ stopped }) => BY_POLICY.some((cause) => stopped.cause?.startsWith(cause)));
   const groups = new Set(byPolicy.map(({ stopped }) => stopped.group));
-  return [...job.entries.values()].filter(
-    ({ allocation, revision, marking }) =>
-      revision !== 0 && !marking && allocation.desired === 'run' && groups.has(allocation.group),
-  );
+  for (const entry of job.entries.values()) {
+    const { allocation, revision, marking } = entry;
+    const isCounted = revision !== 0 && !marking && allocation.desired === 'run';
+    if (isCounted && groups.has(allocation.group)) yield entry;
+  }
 }
 
 /** Is the allocation to go on elsewhere? */

@@ -1,4 +1,5 @@
 import { Arbiter } from '../../arbiter/arbiter.ts';
+import { reportLagMs, TICKET_USABLE_MS } from '../../arbiter/report-lag.ts';
 import { arbiterRoutes } from '../../arbiter/routes.ts';
 import { MemoryCell } from '../../src/adapters/memory/cell.ts';
 import { MemoryCellStore } from '../../src/adapters/memory/memory.ts';
@@ -20,6 +21,9 @@ import { ManualClock } from './manual-clock.ts';
 import { pauseRecord } from './pauses.ts';
 
 export const CELL = cellKeys('test');
+
+/** From a grant until its use is visible, if there is any, where monitors wait for a host as long as they usually do. */
+export const GRANT_HELD_MS = TICKET_USABLE_MS + reportLagMs(SILENCE_MS);
 
 /** One cell in memory with a monitor that says what a test tells it to, and as many arbiters as wanted. */
 export class ArbiterWorld {

@@ -1,4 +1,4 @@
-import { CAUSES } from '../../../src/core/slots/job-view.ts';
+import { duplicatedBy } from '../../../src/core/slots/duplicates.ts';
 import type { CellAt, Step } from '../replay/replay.ts';
 import type { Findings } from '../replay/violations.ts';
 import { slotOf } from './allocation-life.ts';
@@ -8,8 +8,8 @@ export function checkDuplicates(step: Step, cell: CellAt, findings: Findings): v
   if (step.initial) return;
   for (const { before, after } of step.changed.allocations) {
     if (before?.desired !== 'run' || after === undefined || after.desired === 'run') continue;
-    if (after.cause?.startsWith(CAUSES.duplicate) !== true) continue;
-    const other = after.cause.slice(CAUSES.duplicate.length + 1);
+    const other = duplicatedBy(after.cause);
+    if (other === null) continue;
     const kept = [...cell.allocations.values()].find(({ id }) => id === other);
     if (kept?.desired === 'run' && slotOf(kept) === slotOf(after)) continue;
     findings.add(

@@ -46,7 +46,7 @@ export function settleDuplicates(
     const others = wanted.filter((one) => one !== kept);
     for (const one of others) {
       const { allocation } = one;
-      draft.stops.push({ allocation, mode: 'stop', cause: `${CAUSES.duplicate} ${kept.allocation.id}` });
+      draft.stops.push({ allocation, mode: 'stop', cause: duplicateOf(kept.allocation.id) });
       slot.live[slot.live.indexOf(one)] = { ...one, allocation: { ...allocation, desired: 'stop' } };
     }
   }
@@ -110,4 +110,14 @@ function sinceMs({ report }: LiveAllocation): number {
 function orAll<T>(some: readonly T[], holds: (one: T) => boolean): readonly T[] {
   const chosen = some.filter(holds);
   return chosen.length === 0 ? some : chosen;
+}
+
+/** Why a duplicate is stopped. @param kept the id of the one that stays */
+function duplicateOf(kept: string): string {
+  return `${CAUSES.duplicate} ${kept}`;
+}
+
+/** The id of the one that stays, of the cause why a duplicate is stopped; null: that is not why. */
+export function duplicatedBy(cause: string | undefined): string | null {
+  return cause?.startsWith(CAUSES.duplicate) === true ? cause.slice(CAUSES.duplicate.length + 1) : null;
 }

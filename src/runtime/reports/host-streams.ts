@@ -64,7 +64,7 @@ export class HostStreams {
   }
 
   refresh(): void {
-    const { merged, onForgotten, follows = () => true } = this.#parts;
+    const { merged, onForgotten, follows = () => true, streamsMax = Infinity } = this.#parts;
     const sources = new Map(this.#parts.sources().map((source) => [source.name, source]));
     for (const name of this.#registered.keys()) {
       if (sources.has(name)) continue;
@@ -78,7 +78,7 @@ export class HostStreams {
     for (const [name, stream] of this.#streams)
       if (sources.get(name)?.url !== stream.source.url || !follows(name, true)) this.#end(name, stream);
     const added = [...sources.values()].filter((source) => this.#expect(source, follows));
-    this.#parts.beats.follow(this.#streams.size + added.length);
+    this.#parts.beats.follow(Math.min(streamsMax, this.#streams.size + added.length));
     for (const source of added) this.#open(source);
     if (this.#unfollowed.size !== before) this.#parts.onUnfollowed?.(this.#unfollowed.size);
   }
@@ -191,8 +191,8 @@ export class HostStreams {
         if (frame.kind === 'beat' && frame.atMs !== undefined)
           onClock?.(source.name, frame.atMs - clock.nowMs());
       };
-      const wish = { silenceMs: beats.silenceMs, isMissed: stream.isMissed };
-      await reader.read(source, query, signal, onFrame, wish);
+      const options = { silenceMs: beats.silenceMs, isMissed: stream.isMissed };
+      await reader.read(source, query, signal, onFrame, options);
       if (!signal.aborted) merged.cut(source.name);
       if (first && !signal.aborted && stream.heardAtMs === null) this.#unheard(source.name, stream);
       await sleep(clock, backoff.nextMs(), signal);

@@ -26,7 +26,7 @@ export interface ReportReaderOptions {
   readonly to: 'agent' | 'monitor';
 }
 
-export interface ReadWish {
+export interface ReadOptions {
   /** The stream is ended after so long without a message. Default: the reader's. */
   readonly silenceMs?: number;
   /** The source did not answer lately: others go first, which do not wait for a rack that is gone or returns. */
@@ -66,7 +66,7 @@ export class ReportReader {
     query: string,
     signal: AbortSignal,
     onFrame: (frame: ReportFrame) => void,
-    { silenceMs = this.#options.silenceMs, isMissed = false }: ReadWish = {},
+    { silenceMs = this.#options.silenceMs, isMissed = false }: ReadOptions = {},
   ): Promise<void> {
     let connecting = true;
     const connected = (isOpen: boolean): void => {

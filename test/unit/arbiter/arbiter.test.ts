@@ -1,12 +1,11 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Arbiter } from '../../../arbiter/arbiter.ts';
-import { GRANT_HELD_MS } from '../../../arbiter/report-lag.ts';
 import type { StartTerms, TicketBody } from '../../../src/core/quota/ticket.ts';
 import type { TicketGrant } from '../../../src/wire/api/arbiter-api.ts';
 import { requestFor } from '../../../src/wire/api/arbiter-api.ts';
 import { ArbiterClient } from '../../../src/clients/arbiter-client.ts';
 import { allocationCodec } from '../../../src/wire/records/records.ts';
-import { allocationOf, ArbiterWorld, CELL, reportOf } from '../../support/arbiter-world.ts';
+import { allocationOf, ArbiterWorld, CELL, GRANT_HELD_MS, reportOf } from '../../support/arbiter-world.ts';
 import { someTerms } from '../../support/tickets.ts';
 
 let world: ArbiterWorld;

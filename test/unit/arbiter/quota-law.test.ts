@@ -1,13 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import fc from 'fast-check';
 import type { Arbiter } from '../../../arbiter/arbiter.ts';
-import { GRANT_HELD_MS } from '../../../arbiter/report-lag.ts';
 import type { AllocationReport } from '../../../src/core/host/report.ts';
 import type { StartTerms } from '../../../src/core/quota/ticket.ts';
 import { CLOCK_TOLERANCE_MS } from '../../../src/core/quota/ticket.ts';
 import { requestFor } from '../../../src/wire/api/arbiter-api.ts';
 import { allocationCodec } from '../../../src/wire/records/records.ts';
-import { allocationOf, ArbiterWorld, CELL, reportOf } from '../../support/arbiter-world.ts';
+import { allocationOf, ArbiterWorld, CELL, GRANT_HELD_MS, reportOf } from '../../support/arbiter-world.ts';
 import { someTerms } from '../../support/tickets.ts';
 
 const HOSTS = ['host-a', 'host-b'] as const;

@@ -1,11 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Arbiter } from '../../../arbiter/arbiter.ts';
-import { GRANT_HELD_MS } from '../../../arbiter/report-lag.ts';
 import type { StartTerms } from '../../../src/core/quota/ticket.ts';
 import type { AttemptReply, CellStore } from '../../../src/ports/cell-store.ts';
 import { StoreError } from '../../../src/ports/cell-store.ts';
 import { allocationCodec, outcomeCodec } from '../../../src/wire/records/records.ts';
-import { allocationOf, ArbiterWorld, CELL, reportOf } from '../../support/arbiter-world.ts';
+import { allocationOf, ArbiterWorld, CELL, GRANT_HELD_MS, reportOf } from '../../support/arbiter-world.ts';
 import { someTerms } from '../../support/tickets.ts';
 
 let world: ArbiterWorld;
