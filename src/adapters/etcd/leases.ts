@@ -16,8 +16,8 @@ interface Renewal {
 
 interface Lease {
   readonly session: RenewedSession;
-  /** Its oldest renewal without an answer; null: all were answered. */
-  unanswered: Renewal | null;
+  /** Oldest first. A stream answers in the order in which it is asked. */
+  unanswered: Renewal[];
 }
 
 /**
@@ -60,7 +60,7 @@ export class LeaseKeeper {
       },
       ended: () => this.#leases.delete(ID),
     });
-    this.#leases.set(ID, { session, unanswered: null });
+    this.#leases.set(ID, { session, unanswered: [] });
     return session;
   }
 
@@ -70,16 +70,16 @@ export class LeaseKeeper {
     this.#dropStream(this.#stream);
   }
 
-  /** Resolves with the answer to the oldest renewal that has none; a later one before that answer never settles. */
+  /** Resolves when it is answered; never, when it was not and a later one is sent over a new stream. */
   #renew(id: string): Promise<boolean> {
     return new Promise((answer) => {
       const lease = this.#leases.get(id);
       if (lease === undefined) return;
-      const before = lease.unanswered;
+      const oldest = lease.unanswered[0];
       if (this.#stream === null) void this.#openStream();
       else this.#stream.write({ ID: id });
-      lease.unanswered ??= { sentAtMs: this.#clock.monotonicMs(), answer };
-      if (before !== null && before.sentAtMs >= this.#openedAtMs) this.#openAgain(lease, before);
+      lease.unanswered.push({ sentAtMs: this.#clock.monotonicMs(), answer });
+      if (oldest !== undefined && oldest.sentAtMs >= this.#openedAtMs) this.#openAgain(lease, oldest);
     });
   }
 
@@ -90,7 +90,7 @@ export class LeaseKeeper {
   #openAgain(lease: Lease, renewal: Renewal): void {
     const stream = this.#stream;
     this.#clock.after(0, () => {
-      if (lease.unanswered !== renewal || this.#stream !== stream) return;
+      if (lease.unanswered[0] !== renewal || this.#stream !== stream) return;
       this.#dropStream(stream);
       if (this.#leases.size > 0) void this.#openStream();
     });
@@ -106,7 +106,10 @@ export class LeaseKeeper {
       stream.on('end', () => this.#dropStream(stream));
       this.#stream = stream;
       this.#openedAtMs = this.#clock.monotonicMs();
-      for (const [ID, { unanswered }] of this.#leases) if (unanswered !== null) stream.write({ ID });
+      for (const [ID, lease] of this.#leases) {
+        lease.unanswered = lease.unanswered.slice(-1);
+        if (lease.unanswered.length > 0) stream.write({ ID });
+      }
     } catch {
       // The next renewal tries again; until then every session's own deadline runs.
     } finally {
@@ -119,8 +122,7 @@ export class LeaseKeeper {
     const lease = this.#leases.get(reply.ID);
     if (lease === undefined) return;
     if (Number(reply.TTL) <= 0) return lease.session.abandon();
-    lease.unanswered?.answer(true);
-    lease.unanswered = null;
+    lease.unanswered.shift()?.answer(true);
   }
 
   #dropStream(stream: Stream | null): void {

@@ -26,7 +26,11 @@ export interface EtcdClientOptions {
 const CALL_TIMEOUT_MS = 5_000;
 /** Servers end connections on which they are asked more often than every 5 s. */
 const KEEP_ALIVE_MS = 6_000;
-const KEEP_ALIVE_TIMEOUT_MS = 2_000;
+/**
+ * As long as a call may take. gRPC's timer runs before what came in during a pause of this process is read: a shorter one
+ * drops a connection that is alive, and with it the renewals of sessions.
+ */
+const KEEP_ALIVE_TIMEOUT_MS = CALL_TIMEOUT_MS;
 /** The default of 4 MiB fails on a page of large records. Pages that are larger still are read again in halves. */
 const MESSAGE_BYTES_MAX = 64 * 1024 * 1024;
 

@@ -54,6 +54,11 @@ export function mayBeApplied(error: unknown): boolean {
   return !meaningOf(error).surelyNotApplied;
 }
 
+/** The connection ended before the call was answered. A new one may do. */
+export function isDroppedConnection(error: unknown): boolean {
+  return errorText(error).includes('Connection dropped');
+}
+
 function meaningOf(error: unknown): Meaning {
   const text = errorText(error);
   return MEANINGS.find(([pattern]) => pattern.test(text))?.[1] ?? OUTAGE;

@@ -1,5 +1,5 @@
 import { NoopPolicy } from 'cockatiel';
-import { storeErrorOf } from './faults.ts';
+import { isDroppedConnection, storeErrorOf } from './faults.ts';
 
 /** How long a member that did not answer is avoided while another one answers; its connection reconnects meanwhile. */
 const SUSPECT_MS = 5_000;
@@ -59,15 +59,19 @@ class Member extends NoopPolicy {
 }
 
 /**
- * Makes a repeatable call, up to once for each member that does not answer.
+ * Makes a repeatable call, up to once for each member that does not answer, and once more on a new connection when the one
+ * it was made on ended: after a pause of this process, gRPC takes its own silence for the server's.
  * @throws StoreError of the last try
  */
 export async function tryEachMember<T>(members: number, call: () => Promise<T>): Promise<T> {
-  for (let tries = 1; ; tries++) {
+  let triesLeft = members;
+  let mayReconnect = true;
+  for (;;) {
     try {
       return await call();
     } catch (error) {
-      if (tries >= members || !isSilence(error)) throw storeErrorOf(error);
+      if (mayReconnect && isDroppedConnection(error)) mayReconnect = false;
+      else if (--triesLeft <= 0 || !isSilence(error)) throw storeErrorOf(error);
     }
   }
 }

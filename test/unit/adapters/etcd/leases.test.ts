@@ -42,6 +42,19 @@ it('an answer that came during a pause of the process is read before its stream 
   keeper.close();
 });
 
+it('each answer counts for the renewal that it answers, also when two come together', async () => {
+  const { clock, keeper, session, answer } = await world();
+  await clock.advance(RENEWAL_MS);
+  clock.after(RENEWAL_MS, () => {
+    answer();
+    answer();
+  });
+  await clock.advance(RENEWAL_MS);
+  await settle();
+  expect(session.renewedAtMs).toBe(clock.monotonicMs());
+  keeper.close();
+});
+
 it('a stream without an answer is opened anew at the next renewal, and its session ends in time', async () => {
   const { clock, streams, session } = await world();
   await clock.advance(2 * RENEWAL_MS);

@@ -114,6 +114,21 @@ describe('a call that may be made twice', () => {
     expect(new Set(asked).size).toBe(NAMES.length);
   });
 
+  it('is made once more, also at the only member, when its connection ended', async () => {
+    const dropped = new Error('14 UNAVAILABLE: Connection dropped');
+    const failing = (faults: number): (() => Promise<string>) => {
+      let times = 0;
+      return async () => {
+        times += 1;
+        if (times <= faults) throw dropped;
+        return 'answered';
+      };
+    };
+    expect(await tryEachMember(1, failing(1))).toBe('answered');
+    await expect(tryEachMember(1, failing(2))).rejects.toMatchObject({ code: 'unavailable' });
+    expect(await tryEachMember(2, failing(2))).toBe('answered');
+  });
+
   it('is not made again when the answer was a fault', async () => {
     for (const name of NAMES) faults.set(name, FULL);
     await expect(tryEachMember(NAMES.length, call)).rejects.toMatchObject({ code: 'no-space' });
