@@ -8,8 +8,11 @@ import { journalLine } from '../../src/wire/host-files/host-files.ts';
 import type { AgentPorts } from '../ports.ts';
 
 const JOURNAL = 'journal';
-/** A used ticket, or an id that may not start, is remembered for this long after it could last be of use. */
-const MEMORY_MS = 3600 * 1000;
+/**
+ * A used ticket, or an id that may not start, is remembered for this long after it could last be of use: many times what a
+ * request, or a ticket, can be late. A busy host ends some thousand tasks in it.
+ */
+const MEMORY_MS = 15 * 60_000;
 /** Below this many lines the file is never written anew: some MiB, read in a fraction of a second. */
 const LINES_MAX = 20_000;
 /** Lines that wait for a disk that takes none: some hundred KiB. What comes after them is written from memory. */

@@ -1,4 +1,5 @@
 import type { Allocation } from '../../src/core/cell/allocation.ts';
+import type { Group } from '../../src/core/cell/job.ts';
 import { canonicalJson } from '../../src/core/json/canonical-json.ts';
 import type { Host } from '../../src/core/host/host.ts';
 import type { StartTerms } from '../../src/core/quota/ticket.ts';
@@ -13,10 +14,10 @@ export interface LaunchOf {
   readonly digest: string;
 }
 
-/** Launches by job version and group, made once each: a job of 15,000 tasks has one command. */
+/** Launches, made once for each group of a version: a job of 15,000 tasks has one command. */
 export class Launches {
   readonly #digest: Digest;
-  readonly #known = new WeakMap<OwnedJob, Map<string, LaunchOf>>();
+  readonly #known = new WeakMap<Group, LaunchOf>();
 
   constructor(digest: Digest) {
     this.#digest = digest;
@@ -24,15 +25,12 @@ export class Launches {
 
   /** @returns null: the spec of that version is gone, and nothing says what the allocation should run */
   of(job: OwnedJob, allocation: Allocation): LaunchOf | null {
-    let known = this.#known.get(job);
-    if (known === undefined) this.#known.set(job, (known = new Map<string, LaunchOf>()));
-    const name = `${String(allocation.jobVersion)}/${allocation.group}`;
-    const before = known.get(name);
-    if (before !== undefined) return before;
     const isCurrent = allocation.jobVersion === job.record.version;
     const spec = isCurrent ? job.record.job : job.versions.get(allocation.jobVersion);
     const group = spec?.groups[allocation.group];
     if (group === undefined) return null;
+    const before = this.#known.get(group);
+    if (before !== undefined) return before;
     const { tasks, restart, deadlineMs, stopAfterDisconnectMs, shutdownDelayMs } = group;
     const launch: Launch = {
       ...{ tasks, restart, deadlineMs },
@@ -40,7 +38,7 @@ export class Launches {
       ...(shutdownDelayMs === undefined ? {} : { shutdownDelayMs }),
     };
     const made = { launch, digest: this.#digest(canonicalJson(launch)) };
-    known.set(name, made);
+    this.#known.set(group, made);
     return made;
   }
 }

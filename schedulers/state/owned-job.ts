@@ -98,6 +98,9 @@ export class GroupState {
   }
 }
 
+/** Newest versions that are kept whatever runs: an allocation that was decided for one of them may still be on its way here. */
+const VERSIONS_KEPT = 32;
+
 const NOTHING_UNRECORDED: readonly LiveAllocation[] = Object.freeze([]);
 
 /** Everything that a scheduler knows of a job that it owns. Dropped whole when another scheduler owns the job. */
@@ -214,7 +217,18 @@ export class OwnedJob {
   }
 
   keepVersion(version: number, spec: Job): void {
-    (this.#versions ??= new Map()).set(version, spec);
+    const versions = (this.#versions ??= new Map());
+    versions.set(version, spec);
+    if (versions.size > 2 * VERSIONS_KEPT) this.#dropOldVersions(versions);
+  }
+
+  /** A job may have a hundred thousand versions, of which few are named by an allocation or an outcome. */
+  #dropOldVersions(versions: Map<number, Job>): void {
+    const named = new Set<number>();
+    for (const { allocation } of this.entries.values()) named.add(allocation.jobVersion);
+    for (const { jobVersion } of this.outcomes()) named.add(jobVersion);
+    const newestFirst = [...versions.keys()].sort((a, b) => b - a);
+    for (const version of newestFirst.slice(VERSIONS_KEPT)) if (!named.has(version)) versions.delete(version);
   }
 
   outcomes(): readonly Outcome[] {
