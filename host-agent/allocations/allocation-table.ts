@@ -1,4 +1,5 @@
 import type { Host } from '../../src/core/host/host.ts';
+import type { AllocationReport } from '../../src/core/host/report.ts';
 import type { Clock } from '../../src/ports/clock.ts';
 import type { AllocationHost, AllocationRun } from './allocations.ts';
 import { CellContact } from './cell-contact.ts';
@@ -94,9 +95,9 @@ export class AllocationTable implements AllocationHost {
     return may;
   }
 
-  changed(run: AllocationRun): void {
+  changed(run: AllocationRun, report: AllocationReport, json: string): void {
     if (this.#runs.get(run.id) !== run) return;
-    this.feed.changed(run.report());
+    this.feed.changed(report, json);
     for (const listener of [...(this.#listeners.get(run.id) ?? [])]) listener();
   }
 

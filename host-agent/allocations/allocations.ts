@@ -40,8 +40,8 @@ export interface AllocationHost {
   readonly contact: CellContact;
   /** Are its victims gone, and does it fit beside what lies on the machine? Then it counts as in use. */
   mayBegin(run: AllocationRun): boolean;
-  /** Its report is another one now. */
-  changed(run: AllocationRun): void;
+  /** Its report is another one now. @param json of the report */
+  changed(run: AllocationRun, report: AllocationReport, json: string): void;
   /** Nothing of it is left here. */
   released(run: AllocationRun): void;
 }
@@ -412,12 +412,13 @@ export class AllocationRun {
   }
 
   #tell(): void {
-    const text = JSON.stringify(this.report());
-    if (text === this.#told) return;
-    this.#told = text;
+    const report = this.report();
+    const json = JSON.stringify(report);
+    if (json === this.#told) return;
+    this.#told = json;
     const { log } = this.#ports;
     if (log.isDebug === true) log.debug({ ...this.ids, released: this.#released }, `is ${this.#state}`);
-    this.#host.changed(this);
+    this.#host.changed(this, report, json);
   }
 
   /**

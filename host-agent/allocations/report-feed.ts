@@ -15,6 +15,7 @@ const BEAT_SLACK_MS = 200;
 
 interface Latest {
   readonly report: AllocationReport;
+  readonly json: string;
   readonly seq: number;
 }
 
@@ -62,9 +63,9 @@ export class ReportFeed {
     return [...this.#latest.values()].map((latest) => latest.report);
   }
 
-  changed(report: AllocationReport): void {
+  changed(report: AllocationReport, json = JSON.stringify(report)): void {
     this.#seq += 1;
-    this.#latest.set(report.id, { report, seq: this.#seq });
+    this.#latest.set(report.id, { report, json, seq: this.#seq });
     this.#held.delete(report.id);
     this.#held.add(report.id);
     if (!isPassing(report)) this.#sendHeld();
@@ -78,7 +79,7 @@ export class ReportFeed {
     this.#seq += 1;
     this.#gone.push({ id, seq: this.#seq });
     if (this.#gone.length > GONE_MAX) this.#goneFloor = this.#gone.shift()?.seq ?? this.#goneFloor;
-    this.#send({ ...this.#head(this.#seq), kind: 'gone', id });
+    this.#send(this.#goneLine(this.#seq, id));
   }
 
   /** Sends a beat, unless no reader needs one yet. @param atMs the host's clock */
@@ -89,7 +90,7 @@ export class ReportFeed {
     const everyMs = Math.min(...[...this.#beatIntervals].map(({ ms }) => ms));
     if (nowMs - this.#beatAtMs < everyMs - BEAT_SLACK_MS) return;
     this.#beatAtMs = nowMs;
-    this.#send({ ...this.#head(this.#seq), kind: 'beat', atMs });
+    this.#send(this.#line(this.#seq, 'beat', { atMs }));
   }
 
   /** Begins anew under a larger incarnation: every reader must come again. */
@@ -116,7 +117,7 @@ export class ReportFeed {
     this.#beatIntervals.add(interval);
     // Readers of many hosts come at different times, and so do the beats to them.
     if (this.readers === 0) this.#beatAtMs = this.#clock.monotonicMs();
-    const lines = this.#missing(from).map(lineOf);
+    const lines = this.#missing(from);
     return this.#broadcast.subscribe(signal, lines, null, () => this.#beatIntervals.delete(interval));
   }
 
@@ -125,23 +126,17 @@ export class ReportFeed {
     this.#broadcast.close();
   }
 
-  #missing(from: { readonly incarnation: number; readonly seq: number } | null): HostReport[] {
+  #missing(from: { readonly incarnation: number; readonly seq: number } | null): string[] {
     const known = from !== null && from.incarnation === this.#incarnation && from.seq <= this.#seq;
-    if (!known || from.seq < this.#goneFloor)
-      return [{ ...this.#head(this.#seq), kind: 'full', allocations: this.reports() }];
-    const messages: HostReport[] = [];
-    for (const { report, seq } of this.#latest.values())
-      if (seq > from.seq) messages.push({ ...this.#head(seq), kind: 'change', allocation: report });
+    if (!known || from.seq < this.#goneFloor) return [this.#fullLine()];
+    const lines: { readonly seq: number; readonly line: string }[] = [];
+    for (const latest of this.#latest.values())
+      if (latest.seq > from.seq) lines.push({ seq: latest.seq, line: this.#changeLine(latest) });
     for (const { id, seq } of this.#gone)
-      if (seq > from.seq) messages.push({ ...this.#head(seq), kind: 'gone', id });
-    messages.sort((a, b) => a.seq - b.seq);
+      if (seq > from.seq) lines.push({ seq, line: this.#goneLine(seq, id) });
+    lines.sort((a, b) => a.seq - b.seq);
     // Says at once that the reader is up to date.
-    messages.push({ ...this.#head(this.#seq), kind: 'beat' });
-    return messages;
-  }
-
-  #head(seq: number): { host: string; incarnation: number; seq: number } {
-    return { host: this.#host, incarnation: this.#incarnation, seq };
+    return [...lines.map(({ line }) => line), this.#line(this.#seq, 'beat')];
   }
 
   /** In the order of their numbers, before anything that has a later one. */
@@ -150,14 +145,39 @@ export class ReportFeed {
     this.#cancelHeld = null;
     for (const id of this.#held) {
       const latest = this.#latest.get(id);
-      if (latest === undefined) continue;
-      this.#send({ ...this.#head(latest.seq), kind: 'change', allocation: latest.report });
+      if (latest !== undefined && this.readers > 0) this.#send(this.#changeLine(latest));
     }
     this.#held.clear();
   }
 
-  #send(report: HostReport): void {
-    if (this.readers > 0) this.#broadcast.send(lineOf(report));
+  #send(line: string): void {
+    if (this.readers > 0) this.#broadcast.send(line);
+  }
+
+  #fullLine(): string {
+    const all = Array.from(this.#latest.values(), ({ json }) => json).join(',');
+    return this.#lineAround(this.#seq, 'full', `"allocations":[${all}]`);
+  }
+
+  #changeLine({ seq, json }: Latest): string {
+    return this.#lineAround(seq, 'change', `"allocation":${json}`);
+  }
+
+  #goneLine(seq: number, id: string): string {
+    return this.#line(seq, 'gone', { id });
+  }
+
+  /** A `HostReport` around what is JSON already: a report is encoded once, for its comparison and for all readers. */
+  #lineAround(seq: number, kind: HostReport['kind'], members: string): string {
+    return `${this.#line(seq, kind).slice(0, -2)},${members}}\n`;
+  }
+
+  #line(
+    seq: number,
+    kind: HostReport['kind'],
+    more: { readonly id?: string; readonly atMs?: number } = {},
+  ): string {
+    return `${JSON.stringify({ host: this.#host, incarnation: this.#incarnation, seq, kind, ...more })}\n`;
   }
 }
 
@@ -168,8 +188,4 @@ export class ReportFeed {
 function isPassing({ state, released }: AllocationReport): boolean {
   if (OBSERVED_RANK[state] < OBSERVED_RANK.running) return true;
   return state === 'stopping' || (state === 'killed' && !released);
-}
-
-function lineOf(report: HostReport): string {
-  return `${JSON.stringify(report)}\n`;
 }
