@@ -14,7 +14,7 @@ import { BenchCell } from './cell.ts';
 /**
  * What a monitor of many hosts costs: reports a second and its processor time for each while tasks start on all of them, its share of a processor
  * and that of the hosts while nothing happens, its memory, and how long a monitor that is started anew takes until it knows every host
- * and allocation. Hosts are hollow, several thousand in a process; everything is on one machine.
+ * and allocation, alone or beside others. Hosts are hollow, several thousand in a process; everything is on one machine.
  */
 const flags = flagsOf({
   hosts: 10_000,
@@ -23,6 +23,8 @@ const flags = flagsOf({
   'hosts-a-process': 2_500,
   /** Nothing happens for so long. */
   'idle-s': 30,
+  /** They share the hosts. One of them is started anew. */
+  monitors: 1,
   timeout: 900,
 });
 const { hosts, allocations } = flags;
@@ -45,6 +47,19 @@ async function metricsOf(monitor: RunningProcess): Promise<ReadonlyMap<string, n
   } catch (error) {
     if (isLate(error)) return new Map();
     throw error;
+  }
+}
+
+/** Others have taken over what a monitor that ended had followed. */
+async function untilAllFollowed(monitors: readonly RunningProcess[]): Promise<void> {
+  for (;;) {
+    let followed = 0;
+    for (const monitor of monitors)
+      followed += (await metricsOf(monitor)).get('moorage_monitor_followed_hosts') ?? 0;
+    if (followed >= hosts) return;
+    if (performance.now() > deadlineMs)
+      throw new Error(`only ${String(followed)} hosts were followed in time`);
+    await sleep(POLL_MS);
   }
 }
 
@@ -99,6 +114,9 @@ try {
     await cell.role('hollow', ['--count', String(count), '--keys', keys], part + 1);
   }
   const monitor = await cell.role('monitor', []);
+  const others: RunningProcess[] = [];
+  for (let number = 2; number <= flags.monitors; number++)
+    others.push(await cell.role('monitor', [], number));
   await cell.role('scheduler', ['--kind', 'service']);
   await untilKnown(monitor, 0);
   const startMs = performance.now();
@@ -125,13 +143,14 @@ try {
       ` host_silence_s=${String((await metricsOf(monitor)).get('moorage_monitor_host_silence_seconds'))} memory_mib=${String(memoryMib(monitor))}`,
   );
   await monitor.stop();
+  if (others.length > 0) await untilAllFollowed(others);
   const againMs = performance.now();
-  const second = await cell.role('monitor', [], 2);
+  const second = await cell.role('monitor', [], flags.monitors + 1);
   const upS = (performance.now() - againMs) / 1_000;
   await untilKnown(second, allocations);
   const completeS = (performance.now() - againMs) / 1_000;
   console.log(
-    `monitor restart up_s=${upS.toFixed(1)} complete_s=${completeS.toFixed(1)} memory_mib=${String(memoryMib(second))}`,
+    `monitor restart others=${String(others.length)} up_s=${upS.toFixed(1)} complete_s=${completeS.toFixed(1)} memory_mib=${String(memoryMib(second))}`,
   );
 } finally {
   await http.close();

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Installed } from '../support/packed.ts';
 import { installPacked } from '../support/packed.ts';
 
-describe('issue 28: the packed file', () => {
+describe('the packed file', () => {
   let packed: Installed;
   const run = (command: string, ...args: string[]) => {
     const done = spawnSync(command, args, {

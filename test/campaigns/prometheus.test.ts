@@ -67,7 +67,7 @@ async function startPrometheus() {
   };
 }
 
-it('issue 28: Prometheus finds every role by a monitor, over TLS, and reads what its rules ask for', async () => {
+it('Prometheus finds every role by a monitor, over TLS, and reads what its rules ask for', async () => {
   await runCli(['run', '--', 'true'], { cwd: folder.path });
   await runCli(['run', '-d', '--cpu', '64', '--', 'true'], { cwd: folder.path });
   const prometheus = await startPrometheus();
@@ -96,7 +96,7 @@ interface Exemplars {
   }[];
 }
 
-it('issue 28: Prometheus reads OpenMetrics, and beside a slow commit the trace of a job', async () => {
+it('Prometheus reads OpenMetrics, and beside a slow commit the trace of a job', async () => {
   await runCli(['run', '--', 'true'], { cwd: folder.path });
   const prometheus = await startPrometheus();
   try {
@@ -117,7 +117,7 @@ it('issue 28: Prometheus reads OpenMetrics, and beside a slow commit the trace o
   }
 });
 
-it('issue 28: the alert rules pass their tests', async () => {
+it('the alert rules pass their tests', async () => {
   const tested = spawnSync('promtool', ['test', 'rules', join(DASHBOARDS, 'alerts.test.yaml')], {
     encoding: 'utf8',
   });

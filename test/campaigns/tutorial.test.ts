@@ -69,7 +69,7 @@ async function typePage(page: string): Promise<void> {
   }
 }
 
-it('issue 28: the tutorial is typed from its beginning to its end, and shows what it says', async () => {
+it('the tutorial is typed from its beginning to its end, and shows what it says', async () => {
   expect(stepsOf(tutorial).length).toBeGreaterThan(8);
   await typePage(tutorial);
   const { stdout } = await typed('npx moorage ps -o json');
@@ -78,7 +78,7 @@ it('issue 28: the tutorial is typed from its beginning to its end, and shows wha
 });
 
 it.each(readdirSync(join(DOCS, 'how-to')))(
-  'issue 28: docs/how-to/%s is typed, and shows what it says',
+  'docs/how-to/%s is typed, and shows what it says',
   async (name) => {
     const page = readFileSync(join(DOCS, 'how-to', name), 'utf8');
     expect(stepsOf(page)).not.toEqual([]);

@@ -10,7 +10,7 @@ import type { CliResult } from '../support/cli.ts';
 import { ended, PROJECT_ROOT, runCli } from '../support/cli.ts';
 import { freePort } from '../support/free-port.ts';
 
-describe('issue 28: what other programs import', () => {
+describe('what other programs import', () => {
   let cell: TestCell;
   beforeAll(async () => {
     cell = await startCell();

@@ -10,7 +10,7 @@ import { openCredentials } from '../../src/adapters/pki/credentials.ts';
 import type { DevCellProcess } from '../support/cli.ts';
 import { CLI, ONE_OF_EACH, ended, runCli, startCli, startDevCell, testFolder } from '../support/cli.ts';
 
-/** What people meet every day, on one small cell of real processes (issue 28). */
+/** What people meet every day, on one small cell of real processes. */
 const folder = testFolder();
 let cell: DevCellProcess;
 
@@ -34,7 +34,7 @@ const moorage = (...args: string[]) => runCli(args, { cwd: folder.path });
 const monitor = (): string => cell.file.monitors[0] ?? '';
 
 describe('one-off runs through the API', () => {
-  it('issue 28: without a type it runs once and ends; another type is refused', async () => {
+  it('without a type it runs once and ends; another type is refused', async () => {
     const http = nodeClient(openCredentials(cell.file.credentials ?? '', null));
     const timeoutMs = 60_000;
     const post = (body: unknown) => {
@@ -53,7 +53,7 @@ describe('one-off runs through the API', () => {
 });
 
 describe('names', () => {
-  it('issue 28: every verb finds a run by its given name and says which one it is', async () => {
+  it('every verb finds a run by its given name and says which one it is', async () => {
     const made = await moorage('run', '-d', '--name', 'later', '--', 'sh', '-c', 'echo here; sleep 600');
     const full = made.stdout.trim();
     expect(full).toMatch(/^later-[0-9a-z]{8}$/);
@@ -72,7 +72,7 @@ describe('names', () => {
   });
 
   it.each([['wait'], ['stop'], ['logs'], ['status'], ['why'], ['exec'], ['ps'], ['attach']])(
-    'issue 28: %s of a name of nothing is an error at once, with the near name',
+    '%s of a name of nothing is an error at once, with the near name',
     async (verb) => {
       const rest = verb === 'exec' ? ['--', 'true'] : [];
       const { code, stderr } = await moorage(verb, 'latre', ...rest);
@@ -85,7 +85,7 @@ describe('names', () => {
 describe('standard input of one-off runs', () => {
   const withInput = (input: string, ...args: string[]) => runCli(args, { cwd: folder.path, input });
 
-  it('issue 28: what is piped in is its input, and its end is passed on', async () => {
+  it('what is piped in is its input, and its end is passed on', async () => {
     expect(await withInput('abc\n', 'run', '--', 'cat')).toMatchObject({ code: 0, stdout: 'abc\n' });
     expect(await withInput('', 'run', '--', 'wc', '-c')).toMatchObject({ code: 0, stdout: '0\n' });
     expect(await withInput('abc', 'run', '--no-stdin', '--', 'wc', '-c')).toMatchObject({ stdout: '0\n' });
@@ -102,7 +102,7 @@ describe('standard input of one-off runs', () => {
     expect(contrary).toMatchObject({ code: 64, stderr: expect.stringContaining('--detach') as string });
   });
 
-  it('issue 28: /dev/null is no input', () => {
+  it('/dev/null is no input', () => {
     const input = openSync('/dev/null', 'r');
     const args = [CLI, 'run', '--', 'sh', '-c', 'readlink /proc/self/fd/0'];
     const run = spawnSync(process.execPath, args, { cwd: folder.path, stdio: [input, 'pipe', 'pipe'] });
@@ -110,7 +110,7 @@ describe('standard input of one-off runs', () => {
     expect(run.stdout.toString()).toBe('/dev/null\n');
   });
 
-  it('issue 28: -it gives it a terminal, into which what is piped in is typed', async () => {
+  it('-it gives it a terminal, into which what is piped in is typed', async () => {
     const run = await withInput(
       'hello\n',
       'run',
@@ -123,7 +123,7 @@ describe('standard input of one-off runs', () => {
     expect(run).toMatchObject({ code: 0, stdout: 'hello\r\ngot hello\r\n' });
   });
 
-  it('issue 28: 100 MB arrive once and in order, though a monitor and the agent are killed on the way', async () => {
+  it('100 MB arrive once and in order, though a monitor and the agent are killed on the way', async () => {
     const MIB = 1024 * 1024;
     const block = Buffer.alloc(MIB);
     for (let at = 0; at < MIB; at += 4) block.writeUInt32LE(at * 4_093, at);
@@ -164,7 +164,7 @@ function jobFile(name: string, job: Readonly<Record<string, unknown>>): string {
 }
 
 describe('what does not stay up, and what never fits', () => {
-  it('issue 28: a service that ends after each start is looping to run, ps and why', async () => {
+  it('a service that ends after each start is looping to run, ps and why', async () => {
     const restart = { attempts: 100, window: '1h', delay: '100ms' };
     const file = jobFile('crashes', { type: 'service', script: 'exit 3', restart });
     const run = await moorage('run', file);
@@ -181,14 +181,14 @@ describe('what does not stay up, and what never fits', () => {
     await moorage('stop', 'crashes', '-w');
   });
 
-  it('issue 28: a service that stays up is so after two seconds of it', async () => {
+  it('a service that stays up is so after two seconds of it', async () => {
     const run = await moorage('run', jobFile('stays', { type: 'service', script: 'sleep 600' }));
     expect(run.code).toBe(0);
     expect(run.stderr).not.toMatch(/started again/);
     await moorage('stop', 'stays', '-w');
   });
 
-  it('issue 28: a gang that the cell can never hold: how many fit at once, and that it is capacity', async () => {
+  it('a gang that the cell can never hold: how many fit at once, and that it is capacity', async () => {
     const tasks = { t: { script: 'true', resources: { cpu: '1', memory: '16Mi' } } };
     const file = jobFile('large', { type: 'batch', groups: { g: { count: 20, gang: true, tasks } } });
     await moorage('run', '-d', file);
@@ -206,7 +206,7 @@ describe('what does not stay up, and what never fits', () => {
 });
 
 describe('runs once more, of many, and again when they fail', () => {
-  it('issue 28: --again runs what has ended once more, under a new id', async () => {
+  it('--again runs what has ended once more, under a new id', async () => {
     const first = await moorage(
       'run',
       '-d',
@@ -230,7 +230,7 @@ describe('runs once more, of many, and again when they fail', () => {
     expect(await moorage('run', '--again', 'by-file')).toMatchObject({ code: 0, stdout: 'from a file\n' });
   });
 
-  it('issue 28: --again refuses what has not ended, what never does, and flags that would change it', async () => {
+  it('--again refuses what has not ended, what never does, and flags that would change it', async () => {
     await moorage('run', '-d', '--name', 'endless', '--', 'sleep', '600');
     const early = await moorage('run', '--again', 'endless');
     expect(early.code).toBe(64);
@@ -246,7 +246,7 @@ describe('runs once more, of many, and again when they fail', () => {
     await moorage('stop', 'serves', '-w');
   });
 
-  it('issue 28: --array runs the command once for each index, and fails when one of them does', async () => {
+  it('--array runs the command once for each index, and fails when one of them does', async () => {
     const script = 'echo "part $MOORAGE_ARRAY_INDEX"; test "$MOORAGE_ARRAY_INDEX" -lt 9';
     const run = await moorage(
       'run',
@@ -271,7 +271,7 @@ describe('runs once more, of many, and again when they fail', () => {
     );
   });
 
-  it('issue 28: --retries starts a command again until it does not fail, and no more often', async () => {
+  it('--retries starts a command again until it does not fail, and no more often', async () => {
     const count = 'n=$(cat n 2>/dev/null || echo 0); n=$((n+1)); echo $n > n; echo try $n';
     const twice = await moorage(
       'run',
@@ -290,7 +290,7 @@ describe('runs once more, of many, and again when they fail', () => {
     expect(piped.stderr).toMatch(/what is piped in can be read once/);
   });
 
-  it('issue 28: -o json is the answer of the API, also of a run', async () => {
+  it('-o json is the answer of the API, also of a run', async () => {
     const run = await moorage('run', '-d', '-o', 'json', '--name', 'json', '--', 'true');
     expect(JSON.parse(run.stdout)).toEqual({
       ...{ namespace: 'default', created: true },
@@ -299,7 +299,7 @@ describe('runs once more, of many, and again when they fail', () => {
   });
 });
 
-it('issue 28: a role whose store is away says so in one line, not in one for each try', async () => {
+it('a role whose store is away says so in one line, not in one for each try', async () => {
   using elsewhere = testFolder();
   await runCli(['keys', 'keys'], { cwd: elsewhere.path });
   let tries = 0;
@@ -329,7 +329,7 @@ it('issue 28: a role whose store is away says so in one line, not in one for eac
 });
 
 describe('doctor', () => {
-  it('issue 28: finds what a cell needs, and names what is missing and the remedy', async () => {
+  it('finds what a cell needs, and names what is missing and the remedy', async () => {
     const here = await moorage('doctor', '-o', 'json');
     const { ok, checks } = JSON.parse(here.stdout) as {
       ok: boolean;
@@ -349,7 +349,7 @@ describe('doctor', () => {
 });
 
 describe('on a terminal and in a pipe', () => {
-  it('issue 28: events -f | head -1 ends with head, though no further event comes', () => {
+  it('events -f | head -1 ends with head, though no further event comes', () => {
     // The end of what is held, and nothing after it: without a look at the reader this would wait for ever.
     const line = '"$0" "$1" events -f --since 0 | head -n 1';
     const run = spawnSync('sh', ['-c', line, process.execPath, CLI], { cwd: folder.path, encoding: 'utf8' });
@@ -357,7 +357,7 @@ describe('on a terminal and in a pipe', () => {
     expect(run.stderr).toBe('');
   });
 
-  it('issue 28: at 40 columns each job and allocation has one line', async () => {
+  it('at 40 columns each job and allocation has one line', async () => {
     await moorage('run', jobFile('a-job-with-a-name-that-is-long', { type: 'service', script: 'sleep 600' }));
     for (const words of ['ps', 'ps a-job', 'hosts', 'status a-job', 'schedulers']) {
       const line = `stty columns 40; '${process.execPath}' '${CLI}' ${words}`;

@@ -68,7 +68,7 @@ script: |
 `;
 
 describe('DNS on every host', () => {
-  it('issue 27 S0.30 S0.42: tells who serves, forgets who does not at once, and goes on when monitors are killed', async () => {
+  it('S0.30 S0.42: tells who serves, forgets who does not at once, and goes on when monitors are killed', async () => {
     writeFileSync(join(folder.path, 'shop.yaml'), JOB);
     expect((await moorage('run', 'shop.yaml')).code).toBe(0);
     const all = await resolvers();
@@ -97,7 +97,7 @@ describe('DNS on every host', () => {
     await expect(one.resolve4(NAME)).rejects.toMatchObject({ code: 'ENODATA' });
   });
 
-  it('issue 27 S0.30 S4.21: a task has the endpoints that it uses, and hears of others, also after its agent was killed', async () => {
+  it('S0.30 S4.21: a task has the endpoints that it uses, and hears of others, also after its agent was killed', async () => {
     expect((await moorage('run', 'shop.yaml')).code).toBe(0);
     writeFileSync(join(folder.path, 'client.yaml'), CLIENT);
     const [one] = await resolvers();

@@ -56,7 +56,7 @@ async function untilServed(holds: (served: NameAnswer['endpoints']) => boolean):
 }
 
 describe('names, and a proxy that follows them', () => {
-  it('issue 27 S0.30: an update, a kill and a drain behind nginx under load lose no request', async () => {
+  it('S0.30: an update, a kill and a drain behind nginx under load lose no request', async () => {
     expect((await moorage('run', example('proxied.yaml'))).code).toBe(0);
     const before = await endpoints();
     expect(before).toHaveLength(3);

@@ -47,7 +47,7 @@ function slotsAfter(before: readonly string[], { acts }: Pick<JobPlan, 'acts'>):
 }
 
 describe('moorage plan and whatif', () => {
-  it('issue 27: tells what a submission starts and stops, changes nothing, and then it happens so', async () => {
+  it('tells what a submission starts and stops, changes nothing, and then it happens so', async () => {
     const file = fileOf({ name: 'web', type: 'service', count: 2, update: { minHealthy: '1s' } });
     const first = await moorage('plan', file);
     expect(first.stderr).toBe('');
@@ -74,7 +74,7 @@ describe('moorage plan and whatif', () => {
     }
   });
 
-  it('issue 27: says which quota a submission would go beyond', async () => {
+  it('says which quota a submission would go beyond', async () => {
     await moorage('quota', 'set', 'default', '--allocations', '5');
     const file = fileOf({ name: 'more', type: 'service', count: 9 });
     const { stdout } = await moorage('plan', file);
@@ -84,7 +84,7 @@ describe('moorage plan and whatif', () => {
     await moorage('quota', 'rm', 'default');
   });
 
-  it('issue 29: tells who is lost with a host, who moves, and what more hosts would run', async () => {
+  it('tells who is lost with a host, who moves, and what more hosts would run', async () => {
     const reschedule = { attempts: 5, onHostLost: true };
     await moorage('run', '-d', fileOf({ name: 'moves', type: 'service', count: 2, reschedule }));
     const wide = { name: 'wide', type: 'service', count: 3, distinct: ['host'] };
@@ -102,7 +102,7 @@ describe('moorage plan and whatif', () => {
     expect(none.stderr).toContain('there is no host host-9');
   });
 
-  it('issue 27: a preemption names its victims, and the scheduler that owns them says what they would do', async () => {
+  it('a preemption names its victims, and the scheduler that owns them says what they would do', async () => {
     const { hosts } = await json<{ hosts: { host: { capacity: { cpuMilli: number } } }[] }>('hosts');
     const most = Math.max(...hosts.map(({ host }) => host.capacity.cpuMilli)) - 1_000;
     const resources = { cpu: `${String(most)}m`, memory: '32Mi' };

@@ -43,7 +43,7 @@ function lineageOf(spans: readonly CollectedSpan[]): Record<string, string | nul
   );
 }
 
-describe('issue 28: a job seen over all roles', () => {
+describe('a job seen over all roles', () => {
   it('its way is one trace, whose id and the job stand in the log of each role', async () => {
     using folder = testFolder();
     await using collector = await OtlpCollector.start();

@@ -57,7 +57,7 @@ describe('a new version of a service', () => {
     expect((await moorage('why', 'web')).stdout).toContain('3 run, nothing waits');
   });
 
-  it('issue 27: a version that runs and is never ready replaces one of three, and why, status and ps say so', async () => {
+  it('a version that runs and is never ready replaces one of three, and why, status and ps say so', async () => {
     const checks = { word: { file: 'ready', interval: '200ms', failureThreshold: 1 } };
     await submit('sleep 1; touch ready; sleep 3000', { checks, update: { minHealthy: '300ms' } });
     const ready = await untilStatus(
@@ -83,7 +83,7 @@ describe('a new version of a service', () => {
     await untilStatus((found) => runningOf(found, 6) === COUNT);
   });
 
-  it('issue 27 K2 J1: undone when it fails, canaries and their promotion, scale, restart, history, diff, undo', async () => {
+  it('K2 J1: undone when it fails, canaries and their promotion, scale, restart, history, diff, undo', async () => {
     const file = join(folder.path, 'roll.json');
     const checks = { word: { file: 'ready', interval: '200ms', failureThreshold: 1 } };
     const run = (script: string, update: object, verb = 'run') => {

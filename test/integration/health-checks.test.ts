@@ -53,7 +53,7 @@ describe.skipIf(shim === null)('health checks of a real task', () => {
   const toggle = (id: string, commandId: string) =>
     client.signal(agent.address, id, { commandId, signal: 'SIGUSR2' });
 
-  it('issue 27: HTTP, TCP, a file and a command; a new agent goes on checking; a dead one is restarted', async () => {
+  it('HTTP, TCP, a file and a command; a new agent goes on checking; a dead one is restarted', async () => {
     const task = someTask({ command: [process.execPath, '-e', SERVER], checks: CHECKS });
     const order = someStart({ tasks: [task], allocation: { ports: { http: PORT } } });
     const { id } = order.allocation;

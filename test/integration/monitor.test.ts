@@ -121,7 +121,7 @@ describe('a monitor on etcd and real sockets', () => {
     expect(ready.status).toBe(200);
   });
 
-  it('issue 28: a run that one monitor accepted is not absent at another that is cut off: 503, then the run', async () => {
+  it('a run that one monitor accepted is not absent at another that is cut off: 503, then the run', async () => {
     const cell = etcd.cellName();
     const proxy = await TcpProxy.to(etcd.url);
     open.push({ stop: () => proxy.close() });

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { MonitorClient } from '../../../src/clients/monitor-client.ts';
 import { FakeHttp } from '../cli/fakes.ts';
 
-it('issue 28: the client follows the pages of a list to its end, and sorts jobs as they were submitted', async () => {
+it('the client follows the pages of a list to its end, and sorts jobs as they were submitted', async () => {
   const http = new FakeHttp({
     'http://a': (_, path) => {
       const cursor = new URL(path, 'http://a').searchParams.get('cursor');

@@ -69,7 +69,7 @@ test("a call without a signal of its own ends with the client's", async () => {
   expect(http.calls.map((call) => call.signal)).toEqual([leave.signal, own.signal]);
 });
 
-test('issue 28: what one monitor has answered is asked of the next one, in calls and streams, but not for writes', async () => {
+test('what one monitor has answered is asked of the next one, in calls and streams, but not for writes', async () => {
   const behind = { status: 503, body: { code: 'behind', detail: 'not yet' } };
   const old: Handler = (call) => (Number(call.headers?.['x-min-revision'] ?? 0) > 3 ? behind : NONE);
   const http = new FakeHttp({
@@ -90,7 +90,7 @@ test('issue 28: what one monitor has answered is asked of the next one, in calls
   expect(sent).toEqual([undefined, undefined, '7', '7', '7']);
 });
 
-test('issue 28: a stream that a monitor cannot give now is opened at another one', async () => {
+test('a stream that a monitor cannot give now is opened at another one', async () => {
   const busy = { status: 503, body: { code: 'behind', detail: 'not yet' } };
   const http = new FakeHttp({ [A]: () => busy, [B]: () => ({ chunks: ['hello'] }) });
   const logs = clientOf(http, [A, B]).logs({ namespace: 'n', job: 'j' }, { stream: 'stdout', follow: false });

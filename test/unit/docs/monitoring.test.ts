@@ -47,7 +47,7 @@ function unknownIn(text: string): readonly string[] {
   });
 }
 
-describe('issue 28: what is written of the metrics', () => {
+describe('what is written of the metrics', () => {
   it('docs/monitoring.md has a row for each, and for each span', async () => {
     const [head = ''] = readFileSync(PAGE, 'utf8').split(HEADING);
     const tables = `${metricsTable()}\n## Spans\n\n${spansTable()}`;

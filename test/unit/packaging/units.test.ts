@@ -11,7 +11,7 @@ const UNITS = readdirSync(FOLDER).map((name) => ({
   text: readFileSync(join(FOLDER, name), 'utf8'),
 }));
 
-describe('issue 28: units of systemd', () => {
+describe('units of systemd', () => {
   it('there is one for each role', () => {
     expect(UNITS.map(({ name }) => name).sort()).toEqual([
       ...['moorage-agent.service', 'moorage-arbiter.service', 'moorage-monitor.service'],

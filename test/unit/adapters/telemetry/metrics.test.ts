@@ -50,7 +50,7 @@ describe('promMetrics', () => {
     }
   });
 
-  it('issue 28: answers in OpenMetrics where a scraper asks for it, each bucket with its last trace', async () => {
+  it('answers in OpenMetrics where a scraper asks for it, each bucket with its last trace', async () => {
     const metrics = promMetrics({ processMetrics: true });
     const trace = (n: number): string => `00-${String(n).repeat(32)}-${'a'.repeat(16)}-01`;
     const labels = { outcome: 'applied' };

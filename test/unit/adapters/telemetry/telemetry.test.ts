@@ -53,7 +53,7 @@ describe('pinoLog', () => {
       expect(text).toContain(kept);
   });
 
-  it('issue 28: a peer that is away is one short line, with its stacks at debug level only', async () => {
+  it('a peer that is away is one short line, with its stacks at debug level only', async () => {
     const inner = new Error('14 UNAVAILABLE: connect ECONNREFUSED 127.0.0.1:2379');
     const middle = new Error(`lease grant: ${inner.message}`, { cause: inner });
     const error = new StoreError('unavailable', middle.message, { retryable: true, cause: middle });

@@ -24,7 +24,7 @@ async function withEnv<T>(env: Readonly<Record<string, string>>, work: () => Pro
   }
 }
 
-describe('issue 28: traces', () => {
+describe('traces', () => {
   it('are off unless the environment says where they go, and where it says so', async () => {
     const endpoint = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:1' };
     const off = [

@@ -18,11 +18,11 @@ async function shown(
   return { out: terminal.stdout, asked: http.asked };
 }
 
-it('issue 28: says where the page is, and asks the cell nothing', async () => {
+it('says where the page is, and asks the cell nothing', async () => {
   expect(await shown('certificate', false)).toEqual({ out: 'https://a:7000/\n', asked: [] });
 });
 
-it('issue 28: with a certificate it can make the token that the page asks for', async () => {
+it('with a certificate it can make the token that the page asks for', async () => {
   expect((await shown('certificate', true)).out).toBe('https://a:7000/#token=mt-1\n');
   expect((await shown('trusted', true)).out).toBe('https://a:7000/\n');
   await expect(shown('token', true)).rejects.toThrow('enters that one on the page');

@@ -109,7 +109,7 @@ const NOMAD = JSON.stringify({
   },
 });
 
-describe('issue 28: convert', () => {
+describe('convert', () => {
   it('a job file to JSON and back', async () => {
     const text = 'name: a\ntype: batch\ncommand: [echo, 1.10]\n';
     const { out } = await converted('a.yaml', text);

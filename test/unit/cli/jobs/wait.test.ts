@@ -20,14 +20,14 @@ function cellWith(job: string): { handler: Handler; looks: () => number } {
   return { handler, looks: () => looks };
 }
 
-test('issue 28: a run is waited for by the name that it was given, and the choice is told', async () => {
+test('a run is waited for by the name that it was given, and the choice is told', async () => {
   const { context, terminal } = fakeContext(new FakeHttp({ [A]: cellWith('later-d4k24107').handler }), [A]);
   expect(await wait(context, 'later', ENDED)).toBe(EXIT.ok);
   expect(terminal.stderr).toBe('moorage: "later" is later-d4k24107\n');
   expect(terminal.stdout).toBe('complete\n');
 });
 
-test('issue 28: a name of nothing is an error at once', async () => {
+test('a name of nothing is an error at once', async () => {
   const { context } = fakeContext(new FakeHttp({ [A]: cellWith('later-d4k24107').handler }), [A]);
   await expect(wait(context, 'latre', ENDED)).rejects.toMatchObject({
     exitCode: EXIT.usage,
@@ -35,7 +35,7 @@ test('issue 28: a name of nothing is an error at once', async () => {
   });
 });
 
-test('issue 28: a job that is not there yet is waited for when that is asked for, and said', async () => {
+test('a job that is not there yet is waited for when that is asked for, and said', async () => {
   const cell = cellWith('soon');
   let asked = 0;
   const handler: Handler = (call, path) =>

@@ -46,24 +46,24 @@ test('the beginning of none names what is near', async () => {
   await expect(cellOf('storefront')('sotrefront')).rejects.toThrow(/did you mean "storefront"/);
 });
 
-test('issue 28: a run is found by the name that it was given, though other names begin so, and says which', async () => {
+test('a run is found by the name that it was given, though other names begin so, and says which', async () => {
   const find = cellOf('later-d4k24107*', 'later-on', 'later-x-12345678*');
   expect((await find('later')).name.job).toBe('later-d4k24107');
   expect(find.terminal.stderr).toBe('moorage: "later" is later-d4k24107\n');
 });
 
-test('issue 28: a name in full says nothing about a choice', async () => {
+test('a name in full says nothing about a choice', async () => {
   const find = cellOf('web', 'web-12345678*');
   expect((await find('web')).name.job).toBe('web');
   expect(find.terminal.stderr).toBe('');
 });
 
-test('issue 28: two runs of one given name are listed', async () => {
+test('two runs of one given name are listed', async () => {
   await expect(cellOf('a-d4k24107*', 'a-d4k24108*')('a')).rejects.toMatchObject({
     message: '"a" may be any of 2 jobs: a-d4k24107, a-d4k24108',
   });
 });
 
-test('issue 28: a slip in the name that a run was given names it', async () => {
+test('a slip in the name that a run was given names it', async () => {
   await expect(cellOf('storefront-d4k24107*')('sotrefront')).rejects.toThrow(/did you mean "storefront"/);
 });

@@ -15,7 +15,7 @@ afterEach(() => rmSync(folder, { recursive: true }));
 const A = 'http://a';
 const TOKEN = `moorage.01m8bw5y9ey97zmn8n1b64r5be.${'ab'.repeat(32)}`;
 
-it('issue 28: an archive that tar reads, with what the cell says, the ends of logs, and no secret', async () => {
+it('an archive that tar reads, with what the cell says, the ends of logs, and no secret', async () => {
   const logs = join(folder, 'logs');
   mkdirSync(logs);
   writeFileSync(

@@ -26,7 +26,7 @@ async function signed() {
   return { keys, file, ticket, ...fakeContext(new FakeHttp({}), ['http://unused']) };
 }
 
-describe('issue 28: tickets as files', () => {
+describe('tickets as files', () => {
   it('a ticket says what it allows, with nobody asked', async () => {
     const { context, terminal, file } = await signed();
     expect(await inspectTicket(context, file)).toBe(0);

@@ -68,7 +68,7 @@ test('short words for amounts', () => {
   ]).toEqual(['0', 'SIGKILL', 'lost: host-reboot', '']);
 });
 
-test('issue 28: on a terminal a row takes one line: columns go by rank, then the widest text is cut', () => {
+test('on a terminal a row takes one line: columns go by rank, then the widest text is cut', () => {
   const columns = [
     { title: 'JOB', rank: 0, cell: (row: { job: string }) => row.job },
     { title: 'OWNER', rank: 2, cell: () => 'a-very-long-scheduler-name' },
@@ -84,7 +84,7 @@ test('issue 28: on a terminal a row takes one line: columns go by rank, then the
   expect(formatTable(columns, rows, 5)).toBe('JOB\nstor…\nb\n');
 });
 
-test('issue 28: no line is wider than the terminal, whatever is in it', () => {
+test('no line is wider than the terminal, whatever is in it', () => {
   const text = fc.string({ unit: fc.constantFrom('a', '漢', ' ', 'e\u0301', '\n') });
   fc.assert(
     fc.property(

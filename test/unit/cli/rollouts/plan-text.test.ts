@@ -19,8 +19,8 @@ const answerOf = (part: Partial<PlanAnswer>): PlanAnswer => ({
   ...part,
 });
 
-describe('issue 27: the text of a plan', () => {
-  it('issue 27: a slot that stops and starts again is replaced, or moves', () => {
+describe('the text of a plan', () => {
+  it('a slot that stops and starts again is replaced, or moves', () => {
     const acts = [
       ...[stop('web[0]', 'h1', 'replaced by version 2'), start('web[0]', 'h1', 'h1')],
       ...[stop('web[1]', 'h1', 'replaced by version 2'), start('web[1]', 'h2', 'h1')],
@@ -34,12 +34,12 @@ describe('issue 27: the text of a plan', () => {
     ]);
   });
 
-  it('issue 27: what an update starts beyond the count and ends again stands beside the others', () => {
+  it('what an update starts beyond the count and ends again stands beside the others', () => {
     const acts = [start('web[2]', 'h1'), stop('web[2]', 'h1', 'scaled down')];
     expect(linesOfPlan(planOf({ acts }))).toEqual(['start web[2] on h1 while the update goes on']);
   });
 
-  it('issue 27: victims are told with their jobs, and without a name where the reader sees none', () => {
+  it('victims are told with their jobs, and without a name where the reader sees none', () => {
     const acts: PlanAct[] = [
       { act: 'preempt', namespace: 'default', job: 'low', slot: 'low[0]', host: 'h1' },
       { act: 'preempt', namespace: '', job: '', slot: 'an allocation of another namespace', host: 'h2' },
@@ -50,7 +50,7 @@ describe('issue 27: the text of a plan', () => {
     ]);
   });
 
-  it('issue 27: what waits is told with its reason, what is lost with its own, and how the job would end', () => {
+  it('what waits is told with its reason, what is lost with its own, and how the job would end', () => {
     const waits = [
       { group: 'web', waiting: 2, waitingBefore: 1, stage: 'parked', detail: 'no host fits' },
       { group: 'api', waiting: 0, waitingBefore: 0, stage: 'updating', detail: 'waits: the canary is up' },
@@ -65,7 +65,7 @@ describe('issue 27: the text of a plan', () => {
     ]);
   });
 
-  it('issue 27: a long plan is cut, and says how much is left', () => {
+  it('a long plan is cut, and says how much is left', () => {
     const acts = Array.from({ length: 100 }, (_, n) => start(`web[${String(n)}]`, 'h1'));
     const lines = linesOfPlan(planOf({ acts }));
     expect(lines).toHaveLength(41);
@@ -73,7 +73,7 @@ describe('issue 27: the text of a plan', () => {
     expect(linesOfPlan(planOf({ acts, actsLeftOut: 7 })).at(-1)).toBe('and 67 more');
   });
 
-  it('issue 27: nothing is nothing only when no job of anybody changes', () => {
+  it('nothing is nothing only when no job of anybody changes', () => {
     expect(isNothing(answerOf({ jobs: [planOf({})] }))).toBe(true);
     expect(isNothing(answerOf({ jobsHidden: 1 }))).toBe(false);
     expect(isNothing(answerOf({ jobs: [planOf({ acts: [start('web[0]', 'h1')] })] }))).toBe(false);

@@ -12,13 +12,13 @@ test.each([
   ['24.1.0', 'ok'],
   ['20.18.3', 'missing'],
   ['18.20.1', 'missing'],
-])('issue 28: Node %s is %s, with what to install', (version, state) => {
+])('Node %s is %s, with what to install', (version, state) => {
   const check = nodeCheck(version);
   expect(check.state).toBe(state);
   expect(check.remedy === undefined).toBe(state === 'ok');
 });
 
-test('issue 28: the kernel', () => {
+test('the kernel', () => {
   expect(kernelCheck('linux', '6.1.0-18-amd64').state).toBe('ok');
   expect(kernelCheck('linux', '4.9.1')).toMatchObject({
     state: 'weak',
@@ -27,7 +27,7 @@ test('issue 28: the kernel', () => {
   expect(kernelCheck('darwin', '24.0.0').state).toBe('missing');
 });
 
-test('issue 28: a clock that tickets do not survive is told by the difference to a monitor', () => {
+test('a clock that tickets do not survive is told by the difference to a monitor', () => {
   const url = 'http://a';
   expect(clockCheck({ url, aheadMs: 0 }, false)).toMatchObject({ state: 'ok' });
   expect(clockCheck({ url, aheadMs: 90_000 }, true)).toMatchObject({
@@ -43,7 +43,7 @@ test('issue 28: a clock that tickets do not survive is told by the difference to
   ]);
 });
 
-test('issue 28: too few open files', () => {
+test('too few open files', () => {
   expect(rightsCheck(0, 65_536)).toEqual({ name: 'rights', state: 'ok', detail: 'root, 65536 open files' });
   expect(rightsCheck(1000, 1024)).toMatchObject({
     state: 'weak',

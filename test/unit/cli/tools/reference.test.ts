@@ -40,7 +40,7 @@ function unknownIn(command: string): string | null {
   return [...before.matchAll(/(?<=\s|\[)--[a-z-]+/g)].find(([flag]) => !names.has(flag))?.[0] ?? null;
 }
 
-describe('issue 28: what is written of the verbs', () => {
+describe('what is written of the verbs', () => {
   it('commands in the documents have verbs and flags that there are', () => {
     const docs = readdirSync(join(PROJECT_ROOT, 'docs'), { recursive: true, encoding: 'utf8' })
       .filter((name) => name.endsWith('.md') && name !== 'cli.md')

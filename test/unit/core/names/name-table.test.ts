@@ -13,7 +13,7 @@ const instance = (id: string, more: Partial<AllocationReport> = {}): AllocationR
   reportOf('h1', id, { ports: { http: 20_001 }, tasks: { main: task() }, ...more });
 
 describe('which instances serve', () => {
-  it('issue 27: one whose tasks all run and pass their checks, at its own address or that of its host', () => {
+  it('one whose tasks all run and pass their checks, at its own address or that of its host', () => {
     const at = (report: AllocationReport) => endpointsOf(report, HOST)['http'];
     expect(at(instance('a1'))).toEqual({
       ...{ allocation: 'a1', host: 'h1', index: 0, jobVersion: 1, address: '10.0.0.7', port: 20_001 },

@@ -4,7 +4,7 @@ import { parseJobObject } from '../../../../src/wire/job-file/job-file.ts';
 import { jobOf } from '../../../support/monitor-world.ts';
 
 describe('names of what runs', () => {
-  it('issue 27: port, group, job and namespace; no other text is a name', () => {
+  it('port, group, job and namespace; no other text is a name', () => {
     const name = { port: 'http', group: 'web', job: 'shop', namespace: 'team-a' };
     expect(nameText(name)).toBe('http.web.shop.team-a');
     expect(readName('HTTP.web.Shop.team-a')).toEqual(name);

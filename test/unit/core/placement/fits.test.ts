@@ -18,21 +18,21 @@ function cell(): CellState {
 const gang = (count: number, resources = amounts(1000, 1)) =>
   makeRequest({ group: { ...makeGroup(), count, gang: true }, count, resources });
 
-it('issue 28: how many fit at once now, and when nothing else runs', () => {
+it('how many fit at once now, and when nothing else runs', () => {
   expect(fits(cell(), gang(20), BINPACK)).toEqual({ now: 11, pending: 20, whenEmpty: 12, count: 20 });
   expect(fits(cell(), gang(11), BINPACK)).toMatchObject({ now: 11, whenEmpty: 11 });
   const whole = amounts(4000, 1);
   expect(fits(cell(), gang(3, whole), BINPACK)).toMatchObject({ now: 2, whenEmpty: 3 });
 });
 
-it('issue 28: a host that is away or closed counts for the empty cell, and the cell is as before', () => {
+it('a host that is away or closed counts for the empty cell, and the cell is as before', () => {
   const state = cell();
   state.setAlive('h2', false);
   expect(fits(state, gang(20), BINPACK)).toMatchObject({ now: 7, whenEmpty: 12 });
   expect(fits(state, gang(20), BINPACK)).toMatchObject({ now: 7, whenEmpty: 12 });
 });
 
-it('issue 28: what hosts share bounds it too', () => {
+it('what hosts share bounds it too', () => {
   const state = cell();
   state.pools.define('licence', makeShared('licence', null, 5), 1);
   const request = makeRequest({

@@ -28,7 +28,7 @@ function ended(more: Partial<Outcome>): Outcome {
   };
 }
 
-describe('issue 28: how often a slot was started again', () => {
+describe('how often a slot was started again', () => {
   it('the first start is none', () => {
     expect(restartsOfSlot(live({ pid: 1 }), [])).toEqual(NO_RESTARTS);
     expect(restartsOfSlot({ ...live({}), report: null }, [])).toEqual(NO_RESTARTS);

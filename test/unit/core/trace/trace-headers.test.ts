@@ -8,7 +8,7 @@ function trace(n: number): string {
   return traceparentOf({ traceId, spanId: traceId.slice(16), isSampled: true });
 }
 
-describe('issue 28: the traces of a request about several jobs', () => {
+describe('the traces of a request about several jobs', () => {
   it('come back for each part', () => {
     const some = fc.array(fc.option(fc.nat({ max: 3 }), { nil: undefined }), { minLength: 1, maxLength: 31 });
     fc.assert(

@@ -6,7 +6,7 @@ const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736';
 const SPAN = '00f067aa0ba902b7';
 const HEADER = `00-${TRACE}-${SPAN}-01`;
 
-describe('issue 28: the trace context of a request', () => {
+describe('the trace context of a request', () => {
   it('is read as W3C has it, a later version too, and anything else is none', () => {
     expect(readTraceparent(HEADER)).toBe(HEADER);
     expect(readTraceparent(`cc-${TRACE}-${SPAN}-01-what-comes-later`)).toBe(HEADER);

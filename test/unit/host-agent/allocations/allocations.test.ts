@@ -262,7 +262,7 @@ describe('a shutdown delay', () => {
       shutdownDelayMs: 5_000,
     });
 
-  it('issue 27: an order to stop is told at once, and the task gets its signal when the delay is over', async () => {
+  it('an order to stop is told at once, and the task gets its signal when the delay is over', async () => {
     const world = await host();
     const start = order(9_000_000);
     const { id } = start.allocation;

@@ -35,7 +35,7 @@ function world(endpoints: readonly Endpoint[] | null, name = NAME): World {
 const dataOf = ({ answers }: DnsAnswer): unknown[] => answers.map(({ data }) => data);
 
 describe('answers over DNS', () => {
-  it('issue 27 S0.30: A, AAAA and SRV tell the addresses and ports of who serves, with a TTL of a second', async () => {
+  it('S0.30: A, AAAA and SRV tell the addresses and ports of who serves, with a TTL of a second', async () => {
     const { ask } = world([endpoint(0), endpoint(1, { address: '2001:db8::1' })]);
     expect(dataOf(await ask('A'))).toEqual(['10.0.0.1']);
     expect(dataOf(await ask('AAAA'))).toEqual(['2001:db8::1']);
@@ -56,7 +56,7 @@ describe('answers over DNS', () => {
     ]);
   });
 
-  it('issue 27 S0.30: a name of nothing is NXDOMAIN, one that nobody serves is not; other zones are refused', async () => {
+  it('S0.30: a name of nothing is NXDOMAIN, one that nobody serves is not; other zones are refused', async () => {
     const nobody = world([]);
     const authority = { zone: 'moorage', ttl: DNS_TTL };
     expect(await nobody.ask('A')).toEqual({ code: 'ok', answers: [], authority });
@@ -73,7 +73,7 @@ describe('answers over DNS', () => {
     });
   });
 
-  it('issue 27 S0.30: what is old is told as old, and beyond the bound it is SERVFAIL', async () => {
+  it('S0.30: what is old is told as old, and beyond the bound it is SERVFAIL', async () => {
     const { clock, ask } = world([endpoint(0)]);
     expect(await ask('A')).not.toHaveProperty('note');
     await clock.advance(KEPT_MS);

@@ -58,7 +58,7 @@ const fallen = async (seconds: number): Promise<void> => {
 };
 
 describe('names that a host follows', () => {
-  it('issue 27 S0.30: from the first question on it is told who serves, and who does not any more', async () => {
+  it('S0.30: from the first question on it is told who serves, and who does not any more', async () => {
     await runs('a0', 0);
     const first = names.known.ask(NAME);
     await until(() => now() === 'a0');
@@ -72,7 +72,7 @@ describe('names that a host follows', () => {
     expect(now()).toBe('');
   });
 
-  it('issue 27 S0.30: another name is followed beside the first; one of nothing is known to be none', async () => {
+  it('S0.30: another name is followed beside the first; one of nothing is known to be none', async () => {
     await runs('a0', 0);
     await names.known.ask(NAME);
     await until(() => now() === 'a0');
@@ -83,7 +83,7 @@ describe('names that a host follows', () => {
     await until(() => now() === 'a0 a1');
   });
 
-  it('issue 27 S0.30 I51: a monitor that dies changes nothing; without any the last view stays to its bound', async () => {
+  it('S0.30 I51: a monitor that dies changes nothing; without any the last view stays to its bound', async () => {
     await runs('a0', 0);
     await names.known.ask(NAME);
     await until(() => now() === 'a0');

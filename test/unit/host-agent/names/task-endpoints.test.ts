@@ -57,7 +57,7 @@ describe('endpoints for a task', () => {
     endpoints.close();
   });
 
-  it('issue 27: without a word of any monitor it begins all the same, after 5 s', async () => {
+  it('without a word of any monitor it begins all the same, after 5 s', async () => {
     const world = new World();
     const endpoints = world.endpoints({ env: 'SHOP' });
     let woken = 0;

@@ -57,7 +57,7 @@ const readyOf = ({ tasks }: AllocationReport): boolean | undefined => tasks['mai
 const checkOf = ({ tasks }: AllocationReport) => tasks['main']?.checks?.['web'];
 
 describe('health checks of a task', () => {
-  it('issue 27: it runs and is not ready until its check passes, and is not ready again when that fails', async () => {
+  it('it runs and is not ready until its check passes, and is not ready again when that fails', async () => {
     const world = new CheckedWorld();
     await world.open();
     world.passes = false;

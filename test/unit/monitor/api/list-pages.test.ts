@@ -60,7 +60,7 @@ async function listOf<T>(items: AsyncIterable<T>): Promise<readonly T[]> {
   return all;
 }
 
-describe('issue 28: lists in pages', () => {
+describe('lists in pages', () => {
   it.each([1, 2, 3, 100])('of %i rows: each row once, in one order, and no page too large', async (limit) => {
     const jobs = await pages<JobListAnswer>('/v1/jobs', limit);
     expect(jobs.flatMap((one) => one.jobs.map(({ name }) => name))).toEqual(['a', 'a-b', 'b10', 'b9', 'web']);

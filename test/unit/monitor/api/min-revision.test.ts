@@ -6,7 +6,7 @@ import { MonitorWorld } from '../../../support/monitor-world.ts';
 
 const RUN = { name: 'hello', command: ['true'] };
 
-describe('issue 28: a monitor that is behind another one', () => {
+describe('a monitor that is behind another one', () => {
   let world: MonitorWorld;
   /** What the watch of the second monitor holds back; null: nothing is. */
   let held: (() => void)[] | null;

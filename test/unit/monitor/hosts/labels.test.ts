@@ -25,7 +25,7 @@ async function eventually(holds: () => Promise<boolean>): Promise<void> {
   throw new Error('it never held');
 }
 
-describe('issue 28: labels of hosts', () => {
+describe('labels of hosts', () => {
   it('are attributes of the host, survive its agent and its drains, and go when they are taken away', async () => {
     const answer = await label({ set: { zone: 'a', rack: 'r1' } });
     expect(answer).toMatchObject({ status: 200, body: { host: { attributes: { zone: 'a', rack: 'r1' } } } });

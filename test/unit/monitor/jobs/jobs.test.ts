@@ -231,7 +231,7 @@ describe('one-off runs', () => {
     });
   });
 
-  it('issue 28: without a type it is a batch job, with the policies of one', async () => {
+  it('without a type it is a batch job, with the policies of one', async () => {
     const { address } = await world.monitor();
     const untyped = { name: 'hello', command: ['echo', 'hello'] };
     const answer = await world.call('POST', `${address}/v1/runs`, untyped, key);
@@ -241,7 +241,7 @@ describe('one-off runs', () => {
     expect(record?.job).toMatchObject({ type: 'batch', groups: { [job]: { restart: { on: 'failure' } } } });
   });
 
-  it.each(['service', 'system'])('issue 28: a %s job is no run: place, reason, remedy', async (type) => {
+  it.each(['service', 'system'])('a %s job is no run: place, reason, remedy', async (type) => {
     const { address } = await world.monitor();
     const answer = await world.call('POST', `${address}/v1/runs`, { ...RUN, type }, key);
     expect(answer).toMatchObject({

@@ -33,14 +33,14 @@ const planOf = (...acts: readonly PlanAct[]): readonly JobPlan[] => [
 ];
 
 describe('what a plan takes of quotas', () => {
-  it('issue 27: is told where it is more than the quota, with the most that is in use at one time', () => {
+  it('is told where it is more than the quota, with the most that is in use at one time', () => {
     const plan = planOf(act('start', 'web[1]'), act('start', 'web[2]'), act('stop', 'web[0]', there.id));
     const over = { namespace: 'team', dimension: 'cpuMilli', limit: 1_000, used: 500 };
     expect(quotasOver(plan, cellOf(500, 1))).toEqual([{ ...over, wanted: 1_100 }]);
     expect(quotasOver(plan, cellOf(400, 1))).toEqual([]);
   });
 
-  it('issue 27: what stops first makes room, once', () => {
+  it('what stops first makes room, once', () => {
     const stop = act('stop', 'web[0]', there.id);
     const plan = planOf(stop, act('preempt', 'web[0]', there.id), act('start', 'web[0]'));
     const { cpuMilli } = there.resources;
@@ -48,7 +48,7 @@ describe('what a plan takes of quotas', () => {
     expect(quotasOver(plan, cellOf(701 + cpuMilli, 4))).toMatchObject([{ wanted: 1_001 }]);
   });
 
-  it('issue 27: a quota that is used up beyond its limit already is no fault of the plan', () => {
+  it('a quota that is used up beyond its limit already is no fault of the plan', () => {
     expect(quotasOver(planOf(act('stop', 'web[0]', there.id)), cellOf(5_000, 9))).toEqual([]);
     expect(quotasOver(planOf(act('start', 'web[1]')), cellOf(0, 4))).toMatchObject([
       { dimension: 'allocations', limit: 4, used: 4, wanted: 5 },

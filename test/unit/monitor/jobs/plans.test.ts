@@ -14,7 +14,7 @@ describe('plans through a monitor', () => {
   });
   afterEach(() => world.close());
 
-  it('issue 27: without a scheduler of its kind it says so, and nothing is written', async () => {
+  it('without a scheduler of its kind it says so, and nothing is written', async () => {
     const { address } = await world.monitor();
     const answer = await world.call('POST', `${address}/v1/plan`, { submit: FILE });
     expect(answer).toMatchObject({ status: 200, body: { versionBefore: null, jobs: [], isCut: false } });
@@ -22,7 +22,7 @@ describe('plans through a monitor', () => {
     expect(await world.read(world.keys.job('default', 'web'), jobCodec)).toBeNull();
   });
 
-  it('issue 27: a file that a submission would refuse is refused, with the same words', async () => {
+  it('a file that a submission would refuse is refused, with the same words', async () => {
     const { address } = await world.monitor();
     const bad = { submit: { ...FILE, count: 0 } };
     expect(await world.call('POST', `${address}/v1/plan`, bad)).toMatchObject({
@@ -35,7 +35,7 @@ describe('plans through a monitor', () => {
     });
   });
 
-  it('issue 29: hosts that are not there, and questions that are none, are refused', async () => {
+  it('hosts that are not there, and questions that are none, are refused', async () => {
     await world.host('h1');
     const { address } = await world.monitor();
     const ask = (body: unknown) => world.call('POST', `${address}/v1/plan`, body);

@@ -57,7 +57,7 @@ const textOf = ({ name, known, endpoints }: NameChange): string =>
 const get = (path: string) => world.call('GET', `${address}${path}`);
 
 describe('the names that a monitor tells', () => {
-  it('issue 27 S0.30: who is to stop leaves the name with the order, before its host has heard of it', async () => {
+  it('S0.30: who is to stop leaves the name with the order, before its host has heard of it', async () => {
     await world.place(placed('a0', 0));
     await world.place(placed('a1', 1));
     runs('a0', 0);

@@ -4,7 +4,7 @@ import { Outage } from '../../../../src/runtime/wait/outage.ts';
 import { silentLog } from '../../../../src/adapters/telemetry/silent.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 
-test('issue 28: a line when it begins, one every half a minute, one when it is over: what, since when, the next try', async () => {
+test('a line when it begins, one every half a minute, one when it is over: what, since when, the next try', async () => {
   const clock = new ManualClock();
   const lines: [string, LogFields][] = [];
   const keep = (fields: LogFields, message: string): void => void lines.push([message, fields]);

@@ -38,7 +38,7 @@ describe('a job on which deciding throws', () => {
     expect(scheduler.status().pending).toBe(0);
   });
 
-  it('issue 29: ends its scheduler when it is one of many, whose own state may be wrong', async () => {
+  it('ends its scheduler when it is one of many, whose own state may be wrong', async () => {
     const { scheduler } = await world.scheduler({ id: 'batch-1' });
     const ended = expect(scheduler.ended).rejects.toThrow(/only one task of a group/);
     for (const n of [1, 2, 3, 4, 5]) await world.submit(broken(`bad-${String(n)}`));

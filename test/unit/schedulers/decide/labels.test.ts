@@ -14,7 +14,7 @@ async function label(host: string, labels: Readonly<Record<string, string>>): Pr
   await world.put(keys.eligibilityOf(host), eligibilityCodec.encode(record));
 }
 
-it('issue 28: what waits goes where a label lets it, and moves on when that is taken away', async () => {
+it('what waits goes where a label lets it, and moves on when that is taken away', async () => {
   await world.host('h1', 4_000);
   await world.host('h2', 4_000);
   const { events } = await world.scheduler({ id: 'service-1', kind: 'service' });
@@ -31,7 +31,7 @@ it('issue 28: what waits goes where a label lets it, and moves on when that is t
   ]);
 });
 
-it('issue 28: a system job follows the labels too', async () => {
+it('a system job follows the labels too', async () => {
   await world.host('h1', 4_000);
   await world.host('h2', 4_000, { zone: 'a' });
   await world.scheduler({ id: 'system-1', kind: 'system' });

@@ -15,7 +15,7 @@ describe('what a scheduler records of an update', () => {
   const web = (cpuMilli: number, more: object = {}) =>
     makeJob('web', { type: 'service' }, { ...QUICK, ...more }, cpuMilli);
 
-  it('issue 27: nothing of a first version; of an update that it goes on, then that it is done', async () => {
+  it('nothing of a first version; of an update that it goes on, then that it is done', async () => {
     for (const id of ['h1', 'h2', 'h3']) await world.host(id);
     await world.scheduler({ id: 'service-1', kind: 'service' });
     await world.submit(web(1_000));
@@ -30,7 +30,7 @@ describe('what a scheduler records of an update', () => {
     expect(recorded()).toMatchObject([{ version: 2, state: 'done', good: 2 }]);
   });
 
-  it('issue 27: a first version that may have to be gone back to is recorded as good, and a failure beside it', async () => {
+  it('a first version that may have to be gone back to is recorded as good, and a failure beside it', async () => {
     for (const id of ['h1', 'h2', 'h3']) await world.host(id);
     await world.scheduler({ id: 'service-1', kind: 'service' });
     const update = { update: { autoRevert: true, healthyDeadlineMs: 5_000 } };

@@ -86,7 +86,7 @@ async function differenceIn(
   }
 }
 
-it('issue 27: a plan changes nothing, and what it says is what then happens in a cell where nothing else does', async () => {
+it('a plan changes nothing, and what it says is what then happens in a cell where nothing else does', async () => {
   await fc.assert(
     fc.asyncProperty(scene, async (one) => {
       let difference: object | null = {};

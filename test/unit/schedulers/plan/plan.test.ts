@@ -8,7 +8,7 @@ import { placesAfter, PlanWorld, SAME_CELL } from './plan-world.ts';
 const acts = (all: readonly PlanAct[] = []): readonly string[] =>
   all.map(({ act, slot, host, from }) => `${act} ${slot} ${from === undefined ? '' : `${from}→`}${host}`);
 
-describe('issue 27: what a scheduler would decide', () => {
+describe('what a scheduler would decide', () => {
   let world: PlanWorld;
   beforeEach(() => (world = new PlanWorld()));
   afterEach(() => world.close());
@@ -36,7 +36,7 @@ describe('issue 27: what a scheduler would decide', () => {
     return { plan, ofJob };
   };
 
-  it('issue 27: a new job: where each would start, and what would wait for what', async () => {
+  it('a new job: where each would start, and what would wait for what', async () => {
     await world.host('h1', 2_000);
     await world.host('h2', 1_500);
     await world.started({ id: 'service-1', kind: 'service' });
@@ -46,7 +46,7 @@ describe('issue 27: what a scheduler would decide', () => {
     expect(ofJob?.waits[0]?.detail).toContain('cpu');
   });
 
-  it('issue 27: another count starts or stops only the difference', async () => {
+  it('another count starts or stops only the difference', async () => {
     for (const [n, id] of ['h1', 'h2', 'h3'].entries()) await world.host(id, 4_000 + n);
     await world.started({ id: 'service-1', kind: 'service' });
     await running(web({ count: 3 }), 3);
@@ -60,7 +60,7 @@ describe('issue 27: what a scheduler would decide', () => {
     expect(same.ofJob).toMatchObject({ acts: [], waits: [] });
   });
 
-  it('issue 27: an update stop-first stops each before it starts it again', async () => {
+  it('an update stop-first stops each before it starts it again', async () => {
     for (const [n, id] of ['h1', 'h2'].entries()) await world.host(id, 2_000 + n);
     await world.started({ id: 'service-1', kind: 'service' });
     await running(web({ count: 2 }), 2);
@@ -71,7 +71,7 @@ describe('issue 27: what a scheduler would decide', () => {
     expect(ofJob?.acts.every(({ act, from }) => act === 'stop' || from !== undefined)).toBe(true);
   });
 
-  it('issue 27: an update start-first starts one beyond the count first, and ends it last', async () => {
+  it('an update start-first starts one beyond the count first, and ends it last', async () => {
     for (const [n, id] of ['h1', 'h2'].entries()) await world.host(id, 4_000 + n);
     await world.started({ id: 'service-1', kind: 'service' });
     const update = { strategy: 'start-first' } as const;
@@ -83,7 +83,7 @@ describe('issue 27: what a scheduler would decide', () => {
     expect(order).toHaveLength(6);
   });
 
-  it('issue 27: an update with a canary stops where somebody must promote it', async () => {
+  it('an update with a canary stops where somebody must promote it', async () => {
     for (const [n, id] of ['h1', 'h2'].entries()) await world.host(id, 4_000 + n);
     await world.started({ id: 'service-1', kind: 'service' });
     const update = { canary: 1 };
@@ -94,7 +94,7 @@ describe('issue 27: what a scheduler would decide', () => {
     expect(ofJob?.waits[0]?.detail).toContain('moorage rollout promote web');
   });
 
-  it('issue 27: a preemption tells its victims, and where those would go', async () => {
+  it('a preemption tells its victims, and where those would go', async () => {
     await world.host('h1', 2_000);
     await world.started({ id: 'service-1', kind: 'service' });
     await running(makeJob('low', { type: 'service', precedence: 10 }, { count: 2 }), 2);
@@ -108,7 +108,7 @@ describe('issue 27: what a scheduler would decide', () => {
     expect(world.placesOf('low')).toHaveLength(1);
   });
 
-  it('issue 27: victims of another scheduler are named, and that one says what they would do', async () => {
+  it('victims of another scheduler are named, and that one says what they would do', async () => {
     await world.host('h1', 1_000);
     await world.started({ id: 'service-1', kind: 'service' });
     await world.started({ id: 'batch-1' });
@@ -126,7 +126,7 @@ describe('issue 27: what a scheduler would decide', () => {
     expect(other.freed).toEqual([]);
   });
 
-  it('issue 27: a gang is planned whole or not at all', async () => {
+  it('a gang is planned whole or not at all', async () => {
     for (const [n, id] of ['h1', 'h2'].entries()) await world.host(id, 1_000 + n);
     await world.started({ id: 'service-1', kind: 'service' });
     const whole = await plannedAndDone(web({ count: 2, gang: true }), 1);
@@ -137,7 +137,7 @@ describe('issue 27: what a scheduler would decide', () => {
     expect(none.ofJob?.waits).toMatchObject([{ waiting: 2 }]);
   });
 
-  it('issue 27: a system job starts on each matching host, one that would be added included', async () => {
+  it('a system job starts on each matching host, one that would be added included', async () => {
     for (const id of ['h1', 'h2']) await world.host(id, 1_000);
     await world.started({ id: 'service-1', kind: 'service' });
     await world.started({ id: 'system-1', kind: 'system' });
@@ -147,7 +147,7 @@ describe('issue 27: what a scheduler would decide', () => {
     expect(acts(plan.jobs[0]?.acts)).toEqual(['start agent[2] h9']);
   });
 
-  it('issue 29: what-if a host is lost: its jobs move as they then do, or wait, and others stay', async () => {
+  it('what-if a host is lost: its jobs move as they then do, or wait, and others stay', async () => {
     for (const [n, id] of ['h1', 'h2', 'h3'].entries()) await world.host(id, 2_000 + n);
     await world.started({ id: 'service-1', kind: 'service' });
     await running(web({ count: 3, reschedule: MOVES }, 1_500), 3);
@@ -165,7 +165,7 @@ describe('issue 27: what a scheduler would decide', () => {
     expect(planned).toEqual(onH1);
   });
 
-  it('issue 29: what-if hosts are added: what waits would start there', async () => {
+  it('what-if hosts are added: what waits would start there', async () => {
     await world.host('h1', 1_000);
     await world.started({ id: 'service-1', kind: 'service' });
     await running(web({ count: 3 }), 1);
@@ -175,7 +175,7 @@ describe('issue 27: what a scheduler would decide', () => {
     expect(plan.jobs[0]?.waits).toMatchObject([{ waiting: 1, waitingBefore: 2 }]);
   });
 
-  it('issue 27: a job that nobody owns any more is planned from what the store holds of it', async () => {
+  it('a job that nobody owns any more is planned from what the store holds of it', async () => {
     for (const [n, id] of ['h1', 'h2'].entries()) await world.host(id, 2_000 + n);
     await world.started({ id: 'service-1', kind: 'service' });
     await running(web({ count: 2 }), 2);

@@ -13,7 +13,7 @@ async function whyOf(job: string): Promise<string> {
   return `${why?.summary ?? ''} ${JSON.stringify(why?.groups ?? [])}`;
 }
 
-it("issue 28: a job on which somebody's policy throws waits with the error, others go on, and it is tried again", async () => {
+it("a job on which somebody's policy throws waits with the error, others go on, and it is tried again", async () => {
   let asked = 0;
   let isMended = false;
   const policy = {

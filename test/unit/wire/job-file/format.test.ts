@@ -48,7 +48,7 @@ resources: { cpu: 500m, memory: 1Gi }
 deadline: 1h30m
 `;
 
-describe('issue 28: one form of job files', () => {
+describe('one form of job files', () => {
   it('has keys in the order of the schema and amounts in one spelling; comments stay with what they are about', () => {
     expect(formatted(UNTIDY)).toBe(TIDY);
   });
