@@ -1,5 +1,6 @@
 import type { ConnectionOptions, PeerCertificate, TlsOptions } from 'node:tls';
 import { checkServerIdentity } from 'node:tls';
+import { constants } from 'node:crypto';
 import type { IdentityRole } from '../../core/access/identity.ts';
 import { identityIn } from './certified.ts';
 import type { Showing } from './bearer.ts';
@@ -20,6 +21,8 @@ export function serverTls(now: KeyMaterial, takesTokens = false) {
     cert: takesTokens ? `${now.certificate}${now.authorities}` : now.certificate,
     ...{ requestCert: true, rejectUnauthorized: !takesTokens, minVersion: 'TLSv1.3' },
     handshakeTimeout: HANDSHAKE_TIMEOUT_MS,
+    // No client of a cell resumes a session: tickets for it would take a tenth of a greeting's processor time.
+    secureOptions: constants.SSL_OP_NO_TICKET,
   } satisfies TlsOptions;
 }
 
