@@ -217,7 +217,7 @@ export class OwnedJob {
   }
 
   keepVersion(version: number, spec: Job): void {
-    const versions = (this.#versions ??= new Map());
+    const versions = (this.#versions ??= new Map<number, Job>());
     versions.set(version, spec);
     if (versions.size > 2 * VERSIONS_KEPT) this.#dropOldVersions(versions);
   }
