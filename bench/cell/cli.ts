@@ -65,7 +65,10 @@ async function measure(): Promise<void> {
   );
   try {
     await start();
-    const env = { ...process.env, NO_COLOR: '1', MOORAGE_ADDR: cell.monitors.join(',') };
+    const env = {
+      ...{ ...process.env, NO_COLOR: '1', MOORAGE_ADDR: cell.monitors.join(',') },
+      ...(cell.credentials === undefined ? {} : { MOORAGE_CREDENTIALS: cell.credentials.folder }),
+    };
     const reference = new Cost('node -e 0', ['-e', '0']);
     const costs = [
       reference,

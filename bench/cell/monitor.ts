@@ -21,6 +21,8 @@ const flags = flagsOf({
   allocations: 100_000,
   /** With all of 10,000 in one, its collector of garbage is what the start of a monitor waits for. */
   'hosts-a-process': 2_500,
+  /** What follows the last start, such as the deletion of orders that are done, is over by then. */
+  'rest-s': 60,
   /** Nothing happens for so long. */
   'idle-s': 30,
   /** They share the hosts. One of them is started anew. */
@@ -32,8 +34,6 @@ const CELL = 'bench';
 const EACH = 1_000;
 const HOSTS_EACH = flags['hosts-a-process'];
 const POLL_MS = 100;
-/** What follows the last start, such as the deletion of orders that are done, is over by then. */
-const REST_MS = 15_000;
 const deadlineMs = performance.now() + flags.timeout * 1_000;
 
 const bed = await startBed({ secured: CELL });
@@ -132,7 +132,7 @@ try {
     `monitor hosts=${String(hosts)} allocations=${String(allocations)} running_s=${runningS.toFixed(1)} reports=${String(reports)}` +
       ` reports_per_second=${(reports / runningS).toFixed(0)} monitor_cpu_us_each=${(monitorUs / reports).toFixed(0)}`,
   );
-  await sleep(REST_MS);
+  await sleep(flags['rest-s'] * 1_000);
   const idleMs = performance.now();
   const idleCpu = cell.cpuSeconds();
   await sleep(flags['idle-s'] * 1_000);

@@ -1,6 +1,5 @@
 import { sign } from 'node:crypto';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
 import { undiciClient } from '../../src/adapters/http/client.ts';
 import { makeKeyFiles, readPinnedKeys, readSigningKey } from '../../src/adapters/tickets/key-files.ts';
 import { ticketVerifier } from '../../src/adapters/tickets/tickets.ts';
@@ -9,6 +8,7 @@ import { ArbiterClient } from '../../src/clients/arbiter-client.ts';
 import { makeId } from '../../src/core/cell/ids.ts';
 import type { StartTerms } from '../../src/core/quota/ticket.ts';
 import { seededRandom } from '../../src/core/random/random.ts';
+import { flagsOf } from '../testbed/flags.ts';
 import { startBed } from '../testbed/testbed.ts';
 import { BenchCell } from './cell.ts';
 
@@ -17,20 +17,16 @@ import { BenchCell } from './cell.ts';
  * hosts' verifiers in this process. The reference of the same run is a bare Ed25519 signature (`node:crypto`), and one
  * verification of it.
  */
-const { values } = parseArgs({
-  options: {
-    tickets: { type: 'string', default: '40960' },
-    /** Placements in a request. */
-    together: { type: 'string', default: '256' },
-    /** Requests under way. */
-    'in-flight': { type: 'string', default: '4' },
-    hosts: { type: 'string', default: '5000' },
-    seed: { type: 'string', default: '1' },
-  },
+const flags = flagsOf({
+  tickets: 40_960,
+  /** Placements in a request. */
+  together: 256,
+  /** Requests under way. */
+  'in-flight': 4,
+  hosts: 5_000,
+  seed: 1,
 });
-const tickets = Number(values.tickets);
-const together = Number(values.together);
-const hosts = Number(values.hosts);
+const { tickets, together, hosts } = flags;
 const CELL = 'bench';
 const SCHEDULER = 'bench-1';
 const INCARNATION = 1;
@@ -39,7 +35,7 @@ const WARM_UP = 10_240;
 const BARE = 4_000;
 const WANTED_US = 40;
 
-const random = seededRandom(Number(values.seed));
+const random = seededRandom(flags.seed);
 const bed = await startBed();
 const cell = new BenchCell(bed, CELL);
 const http = undiciClient();
@@ -70,7 +66,7 @@ async function fetchTickets(client: ArbiterClient, address: string, count: numbe
       outcomes.push(...(await client.tickets([address], SCHEDULER, units)).flat());
     }
   };
-  await Promise.all(Array.from({ length: Number(values['in-flight']) }, lane));
+  await Promise.all(Array.from({ length: flags['in-flight'] }, lane));
   return outcomes;
 }
 
@@ -113,8 +109,8 @@ try {
     for (let n = 0; n < BARE; n++) sign(null, message, secret);
   });
   console.log(
-    `tickets tickets=${values.tickets} together=${values.together} in_flight=${values['in-flight']} hosts=${values.hosts}` +
-      ` seed=${values.seed} per_second=${(tickets / seconds).toFixed(0)} arbiter_cpu_us_each=${arbiterUs.toFixed(1)}` +
+    `tickets tickets=${String(tickets)} together=${String(together)} in_flight=${String(flags['in-flight'])} hosts=${String(hosts)}` +
+      ` seed=${String(flags.seed)} per_second=${(tickets / seconds).toFixed(0)} arbiter_cpu_us_each=${arbiterUs.toFixed(1)}` +
       ` bare_signature_us=${bareUs.toFixed(1)} ratio_to_bare=${(arbiterUs / bareUs).toFixed(2)}` +
       ` verified_us_each=${knownUs.toFixed(1)} verified_with_its_root_us=${aloneUs.toFixed(1)} wanted=<=${String(WANTED_US)}`,
   );
