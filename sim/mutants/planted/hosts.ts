@@ -147,8 +147,9 @@ export const IN_HOSTS: readonly Mutant[] = [
     theme: 'any',
     slip: 'a host gives two changes the same number, so that a view may keep the older one',
     file: 'host-agent/allocations/report-feed.ts',
-    find: '  changed(report: AllocationReport): void {\n    this.#seq += 1;\n',
-    replace: '  changed(report: AllocationReport): void {\n    this.#seq += this.#seq % 2;\n',
+    find: '  changed(report: AllocationReport, json = JSON.stringify(report)): void {\n    this.#seq += 1;\n',
+    replace:
+      '  changed(report: AllocationReport, json = JSON.stringify(report)): void {\n    this.#seq += this.#seq % 2;\n',
     breaks: ['I48', 'I50'],
   },
   {
