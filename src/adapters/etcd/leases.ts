@@ -101,7 +101,7 @@ export class LeaseKeeper {
     this.#opening = true;
     try {
       const stream = await this.#etcd.leaseClient.leaseKeepAlive();
-      stream.on('data', (reply) => this.#receive(reply));
+      stream.on('data', (reply) => this.#receive(stream, reply));
       stream.on('error', () => this.#dropStream(stream));
       stream.on('end', () => this.#dropStream(stream));
       this.#stream = stream;
@@ -118,7 +118,9 @@ export class LeaseKeeper {
     if (this.#leases.size === 0) this.#dropStream(this.#stream);
   }
 
-  #receive(reply: ILeaseKeepAliveResponse): void {
+  #receive(stream: Stream, reply: ILeaseKeepAliveResponse): void {
+    // What a stream that was given up still says answers an older renewal than those that are counted now.
+    if (this.#stream !== stream) return;
     const lease = this.#leases.get(reply.ID);
     if (lease === undefined) return;
     if (Number(reply.TTL) <= 0) return lease.session.abandon();

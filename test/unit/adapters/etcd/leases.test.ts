@@ -55,6 +55,21 @@ it('each answer counts for the renewal that it answers, also when two come toget
   keeper.close();
 });
 
+it('a late answer of a stream that was given up counts for no renewal of the next one', async () => {
+  const { clock, keeper, session, streams, answer } = await world();
+  await clock.advance(2 * RENEWAL_MS);
+  await settle();
+  expect(streams).toHaveLength(2);
+  const { renewedAtMs } = session;
+  streams[0]?.emit('data', { ID: '7', TTL: '3' });
+  await settle();
+  expect(session.renewedAtMs).toBe(renewedAtMs);
+  answer();
+  await settle();
+  expect(session.renewedAtMs).toBe(clock.monotonicMs());
+  keeper.close();
+});
+
 it('a stream without an answer is opened anew at the next renewal, and its session ends in time', async () => {
   const { clock, streams, session } = await world();
   await clock.advance(2 * RENEWAL_MS);
