@@ -145,12 +145,12 @@ try {
   await monitor.stop();
   if (others.length > 0) await untilAllFollowed(others);
   const againMs = performance.now();
-  const second = await cell.role('monitor', [], flags.monitors + 1);
+  const anew = await cell.role('monitor', [], flags.monitors + 1);
   const upS = (performance.now() - againMs) / 1_000;
-  await untilKnown(second, allocations);
+  await untilKnown(anew, allocations);
   const completeS = (performance.now() - againMs) / 1_000;
   console.log(
-    `monitor restart others=${String(others.length)} up_s=${upS.toFixed(1)} complete_s=${completeS.toFixed(1)} memory_mib=${String(memoryMib(second))}`,
+    `monitor restart others=${String(others.length)} up_s=${upS.toFixed(1)} complete_s=${completeS.toFixed(1)} memory_mib=${String(memoryMib(anew))}`,
   );
 } finally {
   await http.close();

@@ -63,6 +63,7 @@ export class ReportFeed {
     return [...this.#latest.values()].map((latest) => latest.report);
   }
 
+  /** @param json of the report */
   changed(report: AllocationReport, json = JSON.stringify(report)): void {
     this.#seq += 1;
     this.#latest.set(report.id, { report, json, seq: this.#seq });

@@ -10,7 +10,8 @@ import type { AgentPorts } from '../ports.ts';
 const JOURNAL = 'journal';
 /**
  * A used ticket, or an id that may not start, is remembered for this long after it could last be of use: many times what a
- * request, or a ticket, can be late. A busy host ends some thousand tasks in it.
+ * request, or a ticket, can be late. A scheduler that was frozen for longer is held off by its epoch, which is older than
+ * that of who works on its jobs now. A busy host ends some thousand tasks in it.
  */
 const MEMORY_MS = 15 * 60_000;
 /** Below this many lines the file is never written anew: some MiB, read in a fraction of a second. */

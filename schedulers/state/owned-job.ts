@@ -98,7 +98,7 @@ export class GroupState {
   }
 }
 
-/** Newest versions that are kept whatever runs: an allocation that was decided for one of them may still be on its way here. */
+/** Newest versions that are kept at least, whatever runs: an allocation that was decided for one of them may still be on its way here. */
 const VERSIONS_KEPT = 32;
 
 const NOTHING_UNRECORDED: readonly LiveAllocation[] = Object.freeze([]);
@@ -123,6 +123,8 @@ export class OwnedJob {
   #avoid: Map<string, number> | null = null;
   /** By gang: members' commits under way. */
   #commits: Map<string, Promise<unknown>> | null = null;
+  /** Above so many known versions, old ones that nothing names are forgotten; twice what was left the last time. */
+  #versionsMax = 2 * VERSIONS_KEPT;
   /** No longer owned: what continues after a call must not act for it. */
   dropped = false;
   /** Why the last decision on it threw, for people; null: it did not. */
@@ -197,11 +199,11 @@ export class OwnedJob {
     const copy = new OwnedJob(record, this.recordRevision, this.ownerRevision);
     for (const [id, entry] of this.entries) copy.entries.set(id, entry.copy());
     copy.setOutcomes(this.outcomes());
+    copy.unrecorded = this.unrecorded;
     for (const [version, spec] of this.versions) copy.keepVersion(version, spec);
     copy.keepVersion(this.record.version, this.record.job);
     copy.#avoid = this.#avoid === null ? null : new Map(this.#avoid);
     copy.rollout = this.rollout;
-    copy.unrecorded = this.unrecorded;
     return copy;
   }
 
@@ -219,16 +221,18 @@ export class OwnedJob {
   keepVersion(version: number, spec: Job): void {
     const versions = (this.#versions ??= new Map<number, Job>());
     versions.set(version, spec);
-    if (versions.size > 2 * VERSIONS_KEPT) this.#dropOldVersions(versions);
+    if (versions.size > this.#versionsMax) this.#dropOldVersions(versions);
   }
 
   /** A job may have a hundred thousand versions, of which few are named by an allocation or an outcome. */
   #dropOldVersions(versions: Map<number, Job>): void {
     const named = new Set<number>();
     for (const { allocation } of this.entries.values()) named.add(allocation.jobVersion);
+    for (const { allocation } of this.unrecorded) named.add(allocation.jobVersion);
     for (const { jobVersion } of this.outcomes()) named.add(jobVersion);
     const newestFirst = [...versions.keys()].sort((a, b) => b - a);
     for (const version of newestFirst.slice(VERSIONS_KEPT)) if (!named.has(version)) versions.delete(version);
+    this.#versionsMax = Math.max(2 * VERSIONS_KEPT, 2 * versions.size);
   }
 
   outcomes(): readonly Outcome[] {

@@ -27,6 +27,8 @@ interface Lease {
 export class LeaseKeeper {
   readonly #etcd: Etcd3;
   readonly #clock: Clock;
+  /** For what is concluded from silence. */
+  readonly #deadlines: Clock;
   readonly #beginCall: () => OnReply;
   readonly #leases = new Map<string, Lease>();
   #stream: Stream | null = null;
@@ -37,6 +39,7 @@ export class LeaseKeeper {
   constructor(etcd: Etcd3, clock: Clock, beginCall: () => OnReply) {
     this.#etcd = etcd;
     this.#clock = clock;
+    this.#deadlines = readingFirst(clock);
     this.#beginCall = beginCall;
   }
 
@@ -53,7 +56,7 @@ export class LeaseKeeper {
     onReply(headerOf(granted));
     const { ID } = granted;
     const session = new RenewedSession({
-      ...{ id: ID, ttlMs, sentAtMs, clock: this.#clock, deadlines: readingFirst(this.#clock) },
+      ...{ id: ID, ttlMs, sentAtMs, clock: this.#clock, deadlines: this.#deadlines },
       renew: () => this.#renew(ID),
       revoke: async () => {
         await this.#etcd.leaseClient.leaseRevoke({ ID });
@@ -89,7 +92,7 @@ export class LeaseKeeper {
    */
   #openAgain(lease: Lease, renewal: Renewal): void {
     const stream = this.#stream;
-    this.#clock.after(0, () => {
+    this.#deadlines.after(0, () => {
       if (lease.unanswered[0] !== renewal || this.#stream !== stream) return;
       this.#dropStream(stream);
       if (this.#leases.size > 0) void this.#openStream();

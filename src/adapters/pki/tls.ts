@@ -1,13 +1,13 @@
+import { constants } from 'node:crypto';
 import type { ConnectionOptions, PeerCertificate, TlsOptions } from 'node:tls';
 import { checkServerIdentity } from 'node:tls';
-import { constants } from 'node:crypto';
 import type { IdentityRole } from '../../core/access/identity.ts';
 import { identityIn } from './certified.ts';
 import type { Showing } from './bearer.ts';
 import type { KeyMaterial } from './credentials.ts';
 import { OTHER_SERVER } from './pki.ts';
 
-/** A caller that does not come to an end of its greeting holds a connection. */
+/** A caller that does not come to an end of its handshake holds a connection. */
 const HANDSHAKE_TIMEOUT_MS = 3_000;
 
 /**
@@ -21,8 +21,9 @@ export function serverTls(now: KeyMaterial, takesTokens = false) {
     cert: takesTokens ? `${now.certificate}${now.authorities}` : now.certificate,
     ...{ requestCert: true, rejectUnauthorized: !takesTokens, minVersion: 'TLSv1.3' },
     handshakeTimeout: HANDSHAKE_TIMEOUT_MS,
-    // No client of a cell resumes a session: tickets for it would take a tenth of a greeting's processor time.
-    secureOptions: constants.SSL_OP_NO_TICKET,
+    // Roles resume no session (`http/client.ts`), and tickets for it take a tenth of a handshake's processor time. People's
+    // programs may.
+    ...(takesTokens ? {} : { secureOptions: constants.SSL_OP_NO_TICKET }),
   } satisfies TlsOptions;
 }
 

@@ -28,7 +28,8 @@ const CALL_TIMEOUT_MS = 5_000;
 const KEEP_ALIVE_MS = 6_000;
 /**
  * As long as a call may take. gRPC's timer runs before what came in during a pause of this process is read: a shorter one
- * drops a connection that is alive, and with it the renewals of sessions.
+ * drops a connection that is alive, and with it the renewals of sessions. One that is cut without a word is noticed 11 s later
+ * at most.
  */
 const KEEP_ALIVE_TIMEOUT_MS = CALL_TIMEOUT_MS;
 /** The default of 4 MiB fails on a page of large records. Pages that are larger still are read again in halves. */
