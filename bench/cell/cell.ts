@@ -6,15 +6,16 @@
  *   and rights, and without, in turns.
  * - `monitor.ts` measures what a monitor of many hosts costs, and how soon one that is started anew knows the cell.
  * - `tickets.ts` measures what a ticket costs its arbiter and its host.
- * - `oneoff.ts` measures one-off runs, and `cli.ts` the command line, on a development cell as `moorage dev` makes it.
+ * - `handshake.ts` measures what a TLS connection between two roles costs.
+ * - `oneoff.ts` measures one-off runs, `cli.ts` the command line, and `idle.ts` what nothing costs, on a development cell as `moorage dev` makes it.
  */
-import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { builtFile } from '../../src/adapters/system/package-files.ts';
 import type { LocalRole } from '../../cli/local-cell/local-cell.ts';
 import type { RunningProcess } from '../../cli/local-cell/processes.ts';
 import { ANY_PORT, ProcessGroup } from '../../cli/local-cell/processes.ts';
+import { processCpuUs } from '../testbed/process-cpu.ts';
 import type { Bed } from '../testbed/testbed.ts';
 
 export class BenchCell {
@@ -60,13 +61,7 @@ export class BenchCell {
       ] as const),
       ...this.processes.members.map(({ name, pid }) => [name.replace('-1', ''), pid] as const),
     ];
-    return new Map(
-      pids.map(([name, pid]) => {
-        const stat = readFileSync(`/proc/${String(pid)}/stat`, 'utf8');
-        const fields = stat.split(') ')[1]?.split(' ') ?? [];
-        return [name, (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND];
-      }),
-    );
+    return new Map(pids.map(([name, pid]) => [name, processCpuUs({ pid }) / 1e6]));
   }
 
   /** Waits until the schedulers use next to no processor: an idle scheduler warms up, and has done so by then. */
@@ -87,8 +82,6 @@ export class BenchCell {
   }
 }
 
-/** Linux has counted in hundredths for as long as there is `/proc`. */
-const TICKS_PER_SECOND = 100;
 /** Longer than a scheduler is idle before it warms up. */
 const REST_MS = 2_500;
 const REST_POLL_MS = 500;

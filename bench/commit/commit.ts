@@ -26,7 +26,7 @@ import { silentLog, silentMetrics } from '../../src/adapters/telemetry/silent.ts
 import { cellKeys } from '../../src/core/cell/keys.ts';
 import { makeDirectWriter } from './direct-commits.ts';
 import { startBed } from '../testbed/testbed.ts';
-import { etcdCpuUs } from '../testbed/etcd-cpu.ts';
+import { processCpuUs } from '../testbed/process-cpu.ts';
 import { percentile } from '../testbed/percentile.ts';
 import { makeRawWriter } from './raw-commits.ts';
 import { warmMemory } from '../testbed/warm-memory.ts';
@@ -117,14 +117,14 @@ interface Turn {
 async function turnOf(writeAll: () => Promise<void>): Promise<Turn> {
   warmMemory(MEMORY_MIB);
   const cpu = process.cpuUsage();
-  const etcdUs = etcdCpuUs(etcd);
+  const etcdUs = processCpuUs(etcd);
   const startMs = performance.now();
   await writeAll();
   const seconds = (performance.now() - startMs) / 1000;
   const { user, system } = process.cpuUsage(cpu);
   return {
     ...{ seconds, perSecond: placements / seconds, cpuUsEach: (user + system) / placements },
-    etcdCpuUsEach: (etcdCpuUs(etcd) - etcdUs) / placements,
+    etcdCpuUsEach: (processCpuUs(etcd) - etcdUs) / placements,
   };
 }
 

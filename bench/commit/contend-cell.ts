@@ -15,7 +15,7 @@ import type {
   WorkerSizes,
 } from './contend-worker.ts';
 import type { Bed } from '../testbed/testbed.ts';
-import { etcdCpuUs } from '../testbed/etcd-cpu.ts';
+import { processCpuUs } from '../testbed/process-cpu.ts';
 import { fillHalf } from './half-full.ts';
 import { warmMemory } from '../testbed/warm-memory.ts';
 
@@ -97,14 +97,14 @@ export class ContendCell {
   async slice(): Promise<Slice> {
     const { etcd } = this.#bed;
     warmMemory(MEMORY_MIB);
-    const etcdBeforeUs = etcdCpuUs(etcd);
+    const etcdBeforeUs = processCpuUs(etcd);
     for (const worker of this.#workers) worker.order('go');
     await sleep(RUN_UP_MS);
     const answers = await Promise.all(this.#workers.map((worker) => worker.ask('measure', 'slice')));
     const slices = answers.map(({ slice }): SliceReport => slice);
     const sum = (pick: (one: SliceReport) => number): number =>
       slices.reduce((all, one) => all + pick(one), 0);
-    const etcdUs = etcdCpuUs(etcd) - etcdBeforeUs;
+    const etcdUs = processCpuUs(etcd) - etcdBeforeUs;
     return {
       perSecond: sum((one) => one.counted / one.seconds),
       cpuUsEach: sum((one) => one.cpuUs) / sum((one) => one.counted),

@@ -14,7 +14,7 @@ import { silentLog } from '../../src/adapters/telemetry/silent.ts';
 import type { IdentityRole } from '../../src/core/access/identity.ts';
 import { storeAreas } from '../../src/core/access/store-rights.ts';
 import { cellKeys } from '../../src/core/cell/keys.ts';
-import { etcdCpuUs } from '../testbed/etcd-cpu.ts';
+import { processCpuUs } from '../testbed/process-cpu.ts';
 import { flagsOf } from '../testbed/flags.ts';
 import { percentile } from '../testbed/percentile.ts';
 import { makeDirectWriter } from './direct-commits.ts';
@@ -59,12 +59,12 @@ interface Turn {
 
 async function turn(checked: boolean): Promise<Turn> {
   await (checked ? operator.auth.authEnable() : operator.auth.authDisable());
-  const cpuUs = etcdCpuUs(etcd);
+  const cpuUs = processCpuUs(etcd);
   const startMs = performance.now();
   await writer.write(placements);
   return {
     seconds: (performance.now() - startMs) / 1000,
-    etcdUs: (etcdCpuUs(etcd) - cpuUs) / placements,
+    etcdUs: (processCpuUs(etcd) - cpuUs) / placements,
   };
 }
 

@@ -7,7 +7,7 @@
  * - `plain-request.ts` makes groups and requests without constraints.
  * - `metrics.ts` reads the metrics of a role. `late.ts` knows failures of a cell that is busy.
  * - `warm-memory.ts` makes the machine's free memory equally quick to take before each measurement.
- * - `etcd-cpu.ts` reads how much processor time etcd has used; `percentile.ts` sums the figures up.
+ * - `process-cpu.ts` reads how much processor time a process has used; `percentile.ts` sums the figures up.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
