@@ -14,9 +14,12 @@ import { rolldown } from 'rolldown';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 
-/** The command line, the programs and threads that it starts, and what other programs import. */
-const PRODUCT = [
-  'cli/main',
+/** The command line, which all roles are, too. It is CommonJS, for which V8 keeps what it compiled (`cli/make-code-cache.ts`). */
+const COMMAND_LINE = ['cli/main', 'cli/make-code-cache'];
+/** Node's flags of those who start it: people, `moorage dev`, and roles as `docs/running.md` has them. */
+const FLAGS = [[], ['--max-semi-space-size=1'], ['--max-semi-space-size=64']];
+/** The programs and threads that it starts, and what other programs import. */
+const PARTS = [
   'cli/sim/sweep/worker',
   'host-agent/shim/main',
   'sim/seeds/worker',
@@ -45,16 +48,20 @@ function benches() {
     .map((file) => `bench/${file.replace(/\.ts$/, '')}`);
 }
 
-/** The product's parts, with the modules that lie in each; nothing is written. */
-export function productGraph() {
-  return bundle({ entries: PRODUCT, chunks: 'chunks' });
+/** The parts of the command line, with the modules that lie in each; nothing is written. */
+export function commandLineGraph() {
+  return bundle({ ...commandLine });
 }
 
+const commandLine = { entries: COMMAND_LINE, format: 'cjs', chunks: 'chunks' };
+
 /**
+ * @param format of what is written: `esm` or `cjs`
  * @param dir where it is written; absent: it is not
  * @param replaced texts that stand in the place of those of source files, by path
  */
-export async function bundle({ entries, dir, chunks, replaced = new Map() }) {
+export async function bundle({ entries, format = 'esm', dir, chunks, replaced = new Map() }) {
+  const suffix = format === 'cjs' ? 'cjs' : 'js';
   const build = await rolldown({
     cwd: root,
     input: Object.fromEntries(entries.map((entry) => [entry, `${entry}.ts`])),
@@ -70,9 +77,11 @@ export async function bundle({ entries, dir, chunks, replaced = new Map() }) {
   });
   const options = {
     dir,
-    format: 'esm',
-    entryFileNames: '[name].js',
-    chunkFileNames: `${chunks}/[name]-[hash].js`,
+    format,
+    // What has a code cache knows no `import()`.
+    dynamicImportInCjs: false,
+    entryFileNames: `[name].${suffix}`,
+    chunkFileNames: `${chunks}/[name]-[hash].${suffix}`,
     // Errors and stacks show the names of classes and functions.
     keepNames: true,
     sourcemap: replaced.size === 0,
@@ -106,13 +115,23 @@ async function build() {
   const shim = compileShim();
   const page = buildPage(join(dir, 'page'));
   const outputs = await Promise.all([
-    bundle({ entries: PRODUCT, dir, chunks: 'chunks' }),
+    bundle({ ...commandLine, dir }),
+    bundle({ entries: PARTS, dir, chunks: 'chunks' }),
     bundle({ entries: [...DEVELOPMENT, ...benches()], dir, chunks: 'chunks/development' }),
   ]);
   await Promise.all([shim, page, writeJobSchema(dir)]);
   // npm sets this only when it installs.
-  chmodSync(join(dir, 'cli', 'main.js'), 0o755);
+  chmodSync(join(dir, 'cli', 'main.cjs'), 0o755);
   removeOthers(dir, new Set(outputs.flat().map(({ fileName }) => fileName)));
+  await makeCodeCaches(dir);
+}
+
+async function makeCodeCaches(dir) {
+  rmSync(join(dir, 'code-cache'), { recursive: true, force: true });
+  const program = join(dir, 'cli', 'make-code-cache.cjs');
+  await Promise.all(
+    FLAGS.map((flags) => run([...flags, program], 'the code cache was not made')),
+  );
 }
 
 /** What editors read to complete and check a job file: monitors serve the same. */
@@ -167,18 +186,22 @@ function terminalStyles() {
 }
 
 async function compileShim() {
-  const file = join(root, 'host-agent', 'native', 'build.mjs');
+  await run([join(root, 'host-agent', 'native', 'build.mjs')], 'the shim was not compiled');
+}
+
+/** A program of Node's. @throws {Error} `failed` with its exit code, when that is not 0 */
+async function run(args, failed) {
   const [code] = await once(
-    spawn(process.execPath, [file], { stdio: ['ignore', 'ignore', 'inherit'] }),
+    spawn(process.execPath, args, { stdio: ['ignore', 'ignore', 'inherit'] }),
     'exit',
   );
-  if (code !== 0) throw new Error(`the shim was not compiled: exit code ${code}`);
+  if (code !== 0) throw new Error(`${failed}: exit code ${code}`);
 }
 
 /** What an earlier build left: its parts have other names than those of this one. */
 function removeOthers(dir, written) {
   for (const file of readdirSync(dir, { recursive: true }))
-    if (/\.(js|js\.map|d\.ts|tsbuildinfo)$/.test(file) && !file.startsWith('page/') && !written.has(file))
+    if (/\.(c?js|c?js\.map|d\.ts|tsbuildinfo)$/.test(file) && !file.startsWith('page/') && !written.has(file))
       rmSync(join(dir, file));
 }
 

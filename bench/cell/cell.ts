@@ -27,7 +27,7 @@ export class BenchCell {
     this.#bed = bed;
     this.#name = name;
     this.processes = new ProcessGroup({
-      cliPath: builtFile('cli/main.js'),
+      cliPath: builtFile('cli/main.cjs'),
       // As in `packaging/systemd`.
       nodeFlags: ['--max-semi-space-size=64'],
       logFolder: join(bed.folder, 'logs'),

@@ -73,7 +73,7 @@ async function measure(): Promise<void> {
     const costs = [
       reference,
       ...[['--help'], ['ps'], ['run', '--', 'true']].map(
-        (args) => new Cost(`moorage ${args.join(' ')}`, [builtFile('cli/main.js'), ...args]),
+        (args) => new Cost(`moorage ${args.join(' ')}`, [builtFile('cli/main.cjs'), ...args]),
       ),
     ];
     for (let round = 0; round < rounds; round++) for (const cost of costs) cost.measure(env);

@@ -195,7 +195,7 @@ async function check(): Promise<void> {
   const args = ['check', '--cell', CELL, '--etcd', bed.etcd.clientUrl];
   const shown = own === undefined ? [] : ['--credentials', own];
   const { stdout } = await promisify(execFile)(process.execPath, [
-    builtFile('cli/main.js'),
+    builtFile('cli/main.cjs'),
     ...args,
     ...shown,
   ]);

@@ -8,7 +8,7 @@ import type { LocalCell } from '../local-cell/local-cell.ts';
 import { collide } from './collision.ts';
 import type { Steps } from '../local-cell/steps.ts';
 
-const CLI_PATH = builtFile('cli/main.js');
+const CLI_PATH = builtFile('cli/main.cjs');
 const EXAMPLE = join(PACKAGE_FOLDER, 'examples', 'hello.yaml');
 
 /**

@@ -140,7 +140,7 @@ async function machineOf(
         () => null,
       )
     : null;
-  return { publicKeys, program: [process.execPath, builtFile('cli/main.js')], etcd, data: resolve(data) };
+  return { publicKeys, program: [process.execPath, builtFile('cli/main.cjs')], etcd, data: resolve(data) };
 }
 
 function publicOf(key: string): string {

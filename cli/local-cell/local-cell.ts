@@ -52,7 +52,7 @@ export interface SchedulerStart {
 }
 
 /** The built command line that every role process is started with. */
-const CLI_PATH = builtFile('cli/main.js');
+const CLI_PATH = builtFile('cli/main.cjs');
 
 export type LocalRole = 'scheduler' | 'monitor' | 'arbiter' | 'agent' | 'hollow';
 

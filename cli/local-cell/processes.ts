@@ -11,7 +11,7 @@ export interface StartOptions {
 }
 
 export interface ProcessGroupOptions {
-  /** The built command line: `dist/cli/main.js`. */
+  /** The built command line: `dist/cli/main.cjs`. */
   readonly cliPath: string;
   readonly logFolder: string;
   /** Flags of Node for each process. */

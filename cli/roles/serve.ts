@@ -48,7 +48,6 @@ export async function serveRole(
   { check, needsStore = true, start }: RoleStart,
 ): Promise<number> {
   const { terminal, interrupted } = context;
-  setFlagsFromString(`--max-inlined-bytecode-size-cumulative=${String(INLINED_BYTES_MAX)}`);
   context.endInOrder();
   const leave = interrupted.aborted ? Promise.resolve() : stopOrder(context);
   const { id } = basics;
@@ -58,6 +57,8 @@ export async function serveRole(
     return start();
   });
   if (role === null) return EXIT.ok;
+  // After its parts are loaded: V8 takes a part from the code cache only with the flags that made it.
+  setFlagsFromString(`--max-inlined-bytecode-size-cumulative=${String(INLINED_BYTES_MAX)}`);
   terminal.out(`${JSON.stringify({ ready: true, id, address: role.address })}\n`);
   const first = await Promise.race([
     leave.then(() => ({ by: 'order' }) as const),

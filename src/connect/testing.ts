@@ -40,7 +40,7 @@ export async function startCell(options: TestCellOptions = {}): Promise<TestCell
   const args = ['dev', '--no-demo', ...sizes, '--schedulers', schedulers.join(',')];
   // Its standard input stays open for as long as we live: a killed test leaves no cell behind.
   const env = { ...process.env, NO_COLOR: '1', MOORAGE_STOP_WITH_PARENT: '1' };
-  const child = spawn(process.execPath, [builtFile('cli/main.js'), ...args], { cwd: folder, env });
+  const child = spawn(process.execPath, [builtFile('cli/main.cjs'), ...args], { cwd: folder, env });
   let printed = '';
   const ended = new Promise<number | null>((resolve, reject) => {
     child.once('error', reject);

@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
  */
 export const PACKAGE_FOLDER = packageFolder();
 
-/** The path of what the build made of a source, whether or not it is there: `cli/main.js`. */
+/** The path of what the build made of a source, whether or not it is there: `cli/main.cjs`. */
 export function builtFile(path: string): string {
   return join(PACKAGE_FOLDER, 'dist', path);
 }

@@ -25,7 +25,7 @@ function loadedBy(entry: string): { files: Set<string>; packages: Set<string> } 
 }
 
 test('help loads the command parser and nothing heavy', () => {
-  const { files, packages } = loadedBy(join(root, 'cli', 'main.ts'));
+  const { files, packages } = loadedBy(join(root, 'cli', 'command-line.ts'));
   expect([...files].every((file) => existsSync(file))).toBe(true);
   expect([...packages].filter((name) => !name.startsWith('node:'))).toEqual(['commander']);
   // Besides the verbs themselves, only rules without packages: names of kinds, bounds and the like.
@@ -75,8 +75,8 @@ describe('the build', () => {
 
   beforeAll(async () => {
     const { href } = pathToFileURL(join(root, 'scripts', 'build.mjs'));
-    const { productGraph } = (await import(href)) as { productGraph: () => Promise<readonly Chunk[]> };
-    const graph = await productGraph();
+    const { commandLineGraph } = (await import(href)) as { commandLineGraph: () => Promise<readonly Chunk[]> };
+    const graph = await commandLineGraph();
     chunks = new Map(graph.filter(({ type }) => type === 'chunk').map((chunk) => [chunk.fileName, chunk]));
   });
 
@@ -96,7 +96,7 @@ describe('the build', () => {
   }
 
   it('help loads the command parser and no other package', () => {
-    expect([...packagesWith('cli/main.ts')]).toEqual(['commander']);
+    expect([...packagesWith('cli/command-line.ts')]).toEqual(['commander']);
   });
 
   it.each([
