@@ -122,12 +122,12 @@ async function build() {
   await Promise.all([shim, page, writeJobSchema(dir)]);
   // npm sets this only when it installs.
   chmodSync(join(dir, 'cli', 'main.cjs'), 0o755);
+  rmSync(join(dir, 'code-cache'), { recursive: true, force: true });
   removeOthers(dir, new Set(outputs.flat().map(({ fileName }) => fileName)));
   await makeCodeCaches(dir);
 }
 
 async function makeCodeCaches(dir) {
-  rmSync(join(dir, 'code-cache'), { recursive: true, force: true });
   const program = join(dir, 'cli', 'make-code-cache.cjs');
   await Promise.all(
     FLAGS.map((flags) => run([...flags, program], 'the code cache was not made')),

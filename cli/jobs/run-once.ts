@@ -166,27 +166,34 @@ class RunFollower {
       onGap: (bytes: number) => this.#note(`${String(bytes)} bytes of ${stream} were dropped by the host`),
     };
     const place: LogPlace = { allocation: null, offset: 0 };
-    // A stream also ends when its monitor stops: the output is complete only when the run has ended.
     while (!this.#done.signal.aborted) {
       const wasEnded = this.#ended;
-      await this.#relay(source, { ...options, place, follow: !wasEnded });
+      const whole = await this.#relay(source, { ...options, place, follow: !wasEnded });
       if (wasEnded) return;
       await Promise.race([this.#exit(), terminal.sleep(REOPEN_MS, this.#done.signal)]);
-      if (this.#ended)
-        return await relayRest(this.#api, terminal, source, { ...options, place, follow: false });
+      if (!this.#ended) continue;
+      // Of an allocation that was lost, the end of its output is not the run's.
+      if (whole === null || whole !== (await this.#exit()).allocation)
+        await relayRest(this.#api, terminal, source, { ...options, place, follow: false });
+      return;
     }
   }
 
   /**
    * An allocation's output may be lost with its host, before or after its first byte. The run is placed again then, and the
    * output of its next allocation is read from offset 0. The run's result is its exit answer, not the state of its streams.
+   * @returns the allocation whose output was read to its end; null: none was
    */
-  async #relay(source: LogSource, options: RelayOptions & { readonly place: LogPlace }): Promise<void> {
+  async #relay(
+    source: LogSource,
+    options: RelayOptions & { readonly place: LogPlace },
+  ): Promise<string | null> {
     try {
-      await relay(this.#api, this.#context.terminal, source, options);
+      return await relay(this.#api, this.#context.terminal, source, options);
     } catch (error) {
       const isLost = error instanceof ProblemError && OUTPUT_LOST.has(error.problem.code);
       if (!isLost && (!(error instanceof ProblemError) || options.place.allocation === null)) throw error;
+      return null;
     }
   }
 

@@ -35,6 +35,7 @@ const RETRY_MS = 250;
  * Writes a stream's bytes as they come, each exactly once. Where the slot has another allocation than that of the place, all of
  * that one's.
  *
+ * @returns the allocation whose output was written to its end; null: there is none, or the signal ended it
  * @throws HttpError when no monitor could be reached for a minute; ProblemError when there is no such log
  */
 export async function relay(
@@ -42,17 +43,25 @@ export async function relay(
   terminal: Terminal,
   { name, call }: LogSource,
   { follow, signal, place = { allocation: null, offset: 0 }, write, onGap }: RelayOptions,
-): Promise<void> {
+): Promise<string | null> {
   const resume = retryUntilOutage(terminal, signal);
   const from = { offset: place.offset, ...(place.allocation === null ? {} : { offsetOf: place.allocation }) };
-  for await (const piece of api.logs(name, { ...call, follow, signal, ...from, resume })) {
-    if (piece.allocation !== null && piece.allocation !== place.allocation) {
-      if (place.allocation !== null) place.offset = 0;
-      place.allocation = piece.allocation;
+  const pieces = api.logs(name, { ...call, follow, signal, ...from, resume });
+  try {
+    for (;;) {
+      const next = await pieces.next();
+      if (next.done === true) return next.value;
+      const piece = next.value;
+      if (piece.allocation !== null && piece.allocation !== place.allocation) {
+        if (place.allocation !== null) place.offset = 0;
+        place.allocation = piece.allocation;
+      }
+      if (piece.offset > place.offset) onGap?.(piece.offset - place.offset);
+      write(piece.chunk);
+      place.offset = piece.offset + piece.chunk.length;
     }
-    if (piece.offset > place.offset) onGap?.(piece.offset - place.offset);
-    write(piece.chunk);
-    place.offset = piece.offset + piece.chunk.length;
+  } finally {
+    await pieces.return(null);
   }
 }
 

@@ -5,7 +5,7 @@ import { HttpError } from '../../src/ports/http.ts';
 import type { Random } from '../../src/ports/random.ts';
 import { Backoff } from '../../src/runtime/wait/backoff.ts';
 import type { CellView } from '../../src/runtime/reports/cell-view.ts';
-import { sleep, withDeadline } from '../../src/runtime/wait/wait.ts';
+import { sleep, untilAborted, withDeadline } from '../../src/runtime/wait/wait.ts';
 import { ProblemError } from '../../src/wire/api/problem.ts';
 import type { CellCopy } from '../view/view.ts';
 import type { JobChanges } from '../jobs/job-changes.ts';
@@ -119,7 +119,15 @@ export class LogRelay {
         backoff.reset();
       });
       if (caller.aborted || (whole && !query.follow)) return;
-      if (whole && (await this.#hasEnded(target))) return;
+      const pause = withDeadline(this.#deps.clock, backoff.nextMs(), caller);
+      const change = this.#deps.jobChanges.next(query.jobKey, pause.signal);
+      try {
+        if (whole && (await this.#hasEnded(target))) return;
+        // The output of a task ends a moment before its allocation is said to have ended.
+        await (whole ? change : untilAborted(pause.signal));
+      } finally {
+        pause.done();
+      }
       const next = await this.#again(target, query, offset, backoff, caller);
       if (next === null) return;
       // The head of this answer is sent; only a cut makes the client ask anew and get the true offset.
@@ -135,9 +143,7 @@ export class LogRelay {
     backoff: Backoff,
     caller: AbortSignal,
   ): Promise<HostLog | null> {
-    for (;;) {
-      await sleep(this.#deps.clock, backoff.nextMs(), caller);
-      if (caller.aborted) return null;
+    while (!caller.aborted) {
       try {
         return await this.#fromHost(target, query, offset, caller);
       } catch (error) {
@@ -145,7 +151,9 @@ export class LogRelay {
         // Its outcome was written while its host is away: the rest of the output is lost.
         if (this.#isFinished(target, query.jobKey)) throw error;
       }
+      await sleep(this.#deps.clock, backoff.nextMs(), caller);
     }
+    return null;
   }
 
   #fromHost(target: LogTarget, query: LogQuery, offset: number, caller: AbortSignal): Promise<HostLog> {

@@ -436,7 +436,7 @@ export class MonitorClient {
   }
 
   /** See `readLogs`. */
-  logs(ref: JobRef, call: LogCall): AsyncGenerator<LogPart> {
+  logs(ref: JobRef, call: LogCall): AsyncGenerator<LogPart, string | null> {
     return readLogs(this.#monitors, ref, call, call.signal ?? this.#signal);
   }
 

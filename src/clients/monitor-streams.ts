@@ -80,6 +80,7 @@ const GET = { method: 'GET', repeatable: true } as const;
  * The output of one task of one allocation, each byte once; after a cut resumed at another monitor from the last byte. Offsets
  * belong to an allocation, so a slot's output stays with the allocation that was found first.
  * @param signal ends it
+ * @returns the allocation whose output this was, to its end; null: there is none, or the signal ended it
  * @throws ProblemError, HttpError
  */
 export async function* readLogs(
@@ -87,7 +88,7 @@ export async function* readLogs(
   ref: JobRef,
   call: LogCall,
   signal: AbortSignal | undefined,
-): AsyncGenerator<LogPart> {
+): AsyncGenerator<LogPart, string | null> {
   const resume = call.resume ?? atMost(monitors.size);
   const silenceMs = call.silenceMs ?? LOG_SILENCE_MS;
   let offset = call.offset ?? 0;
@@ -113,18 +114,19 @@ export async function* readLogs(
         yield { offset, allocation, chunk };
         offset += chunk.length;
       }
-      return;
+      return allocation;
     } catch (error) {
       const isLate = error instanceof ProblemError && error.problem.code === 'no-such-allocation';
       // Another monitor named the allocation: this one has just started, or lags behind.
       const isNotKnownYet = isLate && call.follow && call.allocation === undefined && allocation !== null;
       if (!(error instanceof HttpError) && !isForNow(error) && !isNotKnownYet) throw error;
-      if (isAborted(signal)) return;
+      if (isAborted(signal)) return null;
       monitors.moveOnFrom(from);
       if (!(await resume({ error, wasOpen: from !== '', progressed }))) throw error;
       progressed = false;
     }
   }
+  return null;
 }
 
 /**

@@ -26,6 +26,8 @@ export class ReportingHost {
   /** What its allocations use, and how often somebody wanted to know. */
   uses: readonly AllocationUsage[] = [];
   usageAsked = 0;
+  /** How often somebody asked for the state of one allocation. */
+  stateAsked = 0;
   /** Of each report stream that was opened. */
   readonly queries: RouteRequest['query'][] = [];
   #live = new Broadcast<string>(100_000);
@@ -157,6 +159,7 @@ export class ReportingHost {
   }
 
   #get(id: string): RouteReply {
+    this.stateAsked += 1;
     const report = this.reports.get(id);
     if (report === undefined) throw absent(id);
     return { status: 200, body: report };

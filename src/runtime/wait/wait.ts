@@ -42,9 +42,9 @@ export function untilAborted(...signals: readonly AbortSignal[]): Promise<void> 
 }
 
 export interface Deadline {
-  /** Aborted after the time, or with the caller's signal. */
+  /** Aborted after the time, with the caller's signal, or when the work is done. */
   readonly signal: AbortSignal;
-  /** Stops the timer; to be called when the work is done. */
+  /** Stops the timer, and what still waits for the time; to be called when the work is done. */
   done(): void;
 }
 
@@ -61,6 +61,7 @@ export function withDeadline(clock: Clock, ms: number, caller: AbortSignal): Dea
     done: () => {
       cancel();
       forget();
+      joined.abort();
     },
   };
 }

@@ -232,6 +232,27 @@ describe.each(pairs)('HTTP over %s', (_name, makeServer, makeClient) => {
     await expect(reading).rejects.toMatchObject({ name: 'HttpError', sent: true });
   });
 
+  it('I28 cuts a stream when the server stops: an end in order says that this is all', async () => {
+    const route: Route = {
+      method: 'GET',
+      path: '/v1/s',
+      right: 'read',
+      handle: async ({ signal }) => ({ status: 200, stream: untilLeft(signal) }),
+    };
+    async function* untilLeft(signal: AbortSignal): AsyncGenerator<string> {
+      yield 'a';
+      await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
+    }
+    const { address, close } = await listen(makeServer(), [route]);
+    const client = opened(makeClient());
+    const call = { method: 'GET', url: `${address}/v1/s`, timeoutMs: 60_000, idleTimeoutMs: 60_000 } as const;
+    const stream = await client.stream(call);
+    const reading = (async () => {
+      for await (const _chunk of stream.chunks) void close(0);
+    })();
+    await expect(reading).rejects.toMatchObject({ name: 'HttpError', sent: true });
+  });
+
   it('knows that a refused connection did nothing', async () => {
     const server = makeServer();
     const listener = await server.listen([echo], { host: '127.0.0.1', port: 0, bodyBytesMax: 100 });

@@ -38,6 +38,21 @@ test("output to the same streams, and the child's exit code", async () => {
   expect(terminal.stderr).toBe('oops\n');
 });
 
+test('I28 output that was followed to its end is not asked for again; that of an allocation before it is', async () => {
+  const asked = async (allocation: string): Promise<readonly string[]> => {
+    const { http, terminal } = await outcome({
+      [A]: (call, path) => {
+        const answer = monitor(ENDED, 'hello\n', 'oops\n')(call, path);
+        return typeof answer === 'object' && 'chunks' in answer ? { ...answer, allocation } : answer;
+      },
+    });
+    expect([terminal.stdout, terminal.stderr]).toEqual(['hello\n', 'oops\n']);
+    return http.asked.filter((one) => one.includes('/logs'));
+  };
+  expect(await asked('x')).toHaveLength(2);
+  expect(await asked('earlier')).toHaveLength(4);
+});
+
 test.each<[string, Partial<RunExit>, number]>([
   ['a success', { state: 'complete', exit: { code: 0 } }, 0],
   ['a signal', { state: 'killed', exit: { signal: 'SIGKILL' } }, 137],

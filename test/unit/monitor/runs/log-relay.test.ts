@@ -118,6 +118,21 @@ describe('log relay', () => {
     expect(state).toMatchObject({ text: 'x', ended: true });
   });
 
+  it('I28 ends as soon as the end of the allocation is known, where its output ended before', async () => {
+    const { host, start, finish, url } = await running();
+    await start();
+    const { state, done } = collect(await open(`${url}?follow=true`));
+    host.write('a1', 'x');
+    await until(() => state.text === 'x');
+    host.endLog('a1');
+    // The host says that it runs.
+    await until(() => host.stateAsked === 1);
+    finish();
+    // No time goes by.
+    await done;
+    expect(state).toMatchObject({ text: 'x', ended: true });
+  });
+
   it('reads the output of a released allocation while its host has the record, then says 410', async () => {
     const { host, monitor, start, finish, url, of } = await running();
     await start();
