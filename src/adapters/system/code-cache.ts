@@ -32,21 +32,31 @@ export function useCodeCache(folder: string): void {
 }
 
 /**
- * From now on, each CommonJS part of the build is compiled when it is loaded, and what was compiled by the time it had run once is
- * written to `folder`.
+ * From now on, each CommonJS part of the build is compiled when it is loaded.
+ * @returns writes to `folder` what V8 has compiled of them by then: it compiles a function when it is called
  * @throws a file fault
  */
-export function makeCodeCache(folder: string): void {
-  const ours = folderOfThisNode(folder);
-  mkdirSync(ours, { recursive: true });
+export function makeCodeCache(folder: string): { write(): void } {
+  const scripts = new Map<string, Script>();
   extensions['.cjs'] = (module, file) => {
     const script = compile(file);
+    scripts.set(basename(file), script);
     run(module, file, script);
-    // Whole or not at all: V8 does not look at what is within.
-    const unready = join(ours, `${basename(file)}.${String(process.pid)}`);
-    writeFileSync(unready, script.createCachedData());
-    renameSync(unready, join(ours, basename(file)));
   };
+  const ours = folderOfThisNode(folder);
+  return {
+    write: () => {
+      mkdirSync(ours, { recursive: true });
+      for (const [name, script] of scripts) writeWhole(join(ours, name), script.createCachedData());
+    },
+  };
+}
+
+/** Whole or not at all: V8 does not look at what is within. */
+function writeWhole(file: string, bytes: Buffer): void {
+  const unready = `${file}.${String(process.pid)}`;
+  writeFileSync(unready, bytes);
+  renameSync(unready, file);
 }
 
 /** V8 takes only what one of the same version with the same flags made. */
