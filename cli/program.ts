@@ -35,8 +35,8 @@ import { addToolVerbs } from './tools/tools.ts';
 export const VERSION_FLAGS = ['-V', '--version'] as const;
 
 /**
- * @param input `verb`: the first word of the command line; a process of a role knows its own verbs only, since to make all of
- *   them takes it a tenth of a second
+ * @param input `verb`: the first word of the command line; where it is one, verbs of rooms behind its own are not made: to make
+ *   all of them takes a tenth of a second in a process that has just started
  */
 export function buildProgram(input: ProgramInput & { readonly verb?: string | undefined }): Command {
   const program = new Command('moorage')
@@ -55,9 +55,17 @@ export function buildProgram(input: ProgramInput & { readonly verb?: string | un
   }
   for (const [group, rooms] of GROUPS) {
     program.commandsGroup(`${group}:`);
-    for (const addVerbs of rooms) addVerbs(program, input);
+    for (const addVerbs of rooms) {
+      addVerbs(program, input);
+      // Verbs of this room tell of all the others.
+      if (addVerbs !== addToolVerbs && knows(program, input.verb)) return program;
+    }
   }
   return program;
+}
+
+function knows({ commands }: Command, verb: string | undefined): boolean {
+  return verb !== undefined && commands.some((one) => one.name() === verb || one.aliases().includes(verb));
 }
 
 type AddVerbs = (program: Command, input: ProgramInput) => void;

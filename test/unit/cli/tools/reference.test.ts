@@ -4,7 +4,6 @@ import { join } from 'node:path';
 import type { Command } from 'commander';
 import { describe, expect, it } from 'vitest';
 import { buildProgram } from '../../../../cli/program.ts';
-import { ROLE_VERBS } from '../../../../cli/roles/roles.ts';
 import { cliPage, manPage } from '../../../../cli/tools/reference.ts';
 import { PROJECT_ROOT } from '../../../support/cli.ts';
 
@@ -71,7 +70,7 @@ describe('what is written of the verbs', () => {
     for (const command of program.commands) inAll(command, `moorage ${command.name()}`);
   });
 
-  it.each(ROLE_VERBS)('the process of a role knows the same of its verb: %s', (name) => {
+  it.each(program.commands.map((one) => one.name()))('a process of one verb knows the same of it: %s', (name) => {
     const alone = buildProgram({ run: async () => undefined, command: null, verb: name });
     const [own, whole] = [alone, program].map(({ commands }) => commands.find((one) => one.name() === name));
     expect(own?.helpInformation()).toBe(whole?.helpInformation());
