@@ -73,6 +73,7 @@ export async function bundle({ entries, format = 'esm', dir, chunks, replaced = 
     plugins: [
       { name: 'replaced', load: (id) => replaced.get(relative(root, id)) ?? null },
       { name: 'etcd-messages', transform: withEtcdMessages },
+      ...(format === 'cjs' ? [{ name: 'plain-exports', renderChunk: withPlainExports }] : []),
     ],
   });
   const options = {
@@ -108,6 +109,26 @@ function withEtcdMessages(code, id) {
     // No line is moved.
     map: null,
   };
+}
+
+const GETTER =
+  /^Object\.defineProperty\(exports, "([^"]+)", \{\s+enumerable: true,\s+get: function \(\) \{\s+return ([\w$]+);\s+\}\s+\}\);$/gm;
+
+/** What a part gives to others it has as a value, where it is not assigned again: a getter costs whoever calls it often. */
+function withPlainExports(code) {
+  const plain = code.replace(GETTER, (getter, name, local) =>
+    isAssignedOnce(code, local) ? `exports[${JSON.stringify(name)}] = ${local};` : getter,
+  );
+  // Its lines are the last ones.
+  return { code: plain, map: null };
+}
+
+/** At the top of a part, before its exports. A name that is not found so is taken to change. */
+function isAssignedOnce(code, local) {
+  const name = local.replaceAll('$', '\\$');
+  const assigned = new RegExp(`(?<![\\w$.])${name}(?: = |\\+\\+|--| [-+*/|&?]+= )`, 'g');
+  const declared = new RegExp(`^(?:(?:async )?function\\*? ${name}\\(|class ${name}\\b|(?:const|let|var) ${name} = )`, 'm');
+  return declared.test(code) && (code.match(assigned) ?? []).length <= 1;
 }
 
 async function build() {
