@@ -14,7 +14,7 @@
  *
  * `docs/decisions/cell-store.md`
  */
-import { randomBytes } from 'node:crypto';
+import { randomInt } from 'node:crypto';
 import { CANARY_PREFIX } from '../../core/access/store-rights.ts';
 import type {
   Attempt,
@@ -76,8 +76,11 @@ const CANARY_INTERVAL_MS = 2_000;
 const READ_BACK_TOGETHER_MAX = 16;
 /** Catching up with this much costs the server more than a new list of 10,000 keys. */
 const BEHIND_MAX = 20_000;
-/** Canaries lie outside every cell, at a fixed number of keys, so that dead processes leave a bounded number of them. */
-const CANARY_KEYS = 64;
+/**
+ * Canaries lie outside every cell, at a fixed number of keys, each of which is written once in an interval, by whichever of its
+ * processes is first. Several, so that not all watches of a large cell have an event in the same moment.
+ */
+const CANARY_KEYS = 4;
 
 /** The cell store over etcd. It connects when it is first used; while etcd is away calls fail one by one, and follows resume. */
 export class EtcdCellStore implements CellStore {
@@ -102,22 +105,19 @@ export class EtcdCellStore implements CellStore {
     this.#etcd = etcdClient(options);
     this.#watching = etcdClient({ ...options, connectionName: 'watch' });
     this.#leases = new LeaseKeeper(this.#etcd, options.clock, () => this.#beginCall());
-    const nonce = randomBytes(8);
-    this.#canaryKey = `${CANARY_PREFIX}${String((nonce[0] ?? 0) % CANARY_KEYS)}`;
+    this.#canaryKey = `${CANARY_PREFIX}${String(randomInt(CANARY_KEYS))}`;
     this.#limit = new TxnLimit(this.#etcd, this.#canaryKey);
-    this.#canary = new Canary(
-      {
-        etcd: this.#etcd,
-        beginCall: () => this.#beginCall(),
-        clock: readingFirst(options.clock),
-        key: this.#canaryKey,
-        intervalMs: options.canaryIntervalMs ?? CANARY_INTERVAL_MS,
-        onDue: (value, writtenAtMs) => {
-          for (const following of [...this.#followings]) following.expectCanary(value, writtenAtMs);
-        },
+    this.#canary = new Canary({
+      etcd: this.#etcd,
+      beginCall: () => this.#beginCall(),
+      clock: readingFirst(options.clock),
+      key: this.#canaryKey,
+      intervalMs: options.canaryIntervalMs ?? CANARY_INTERVAL_MS,
+      isHeardSince: (sinceMs) => [...this.#followings].every((following) => following.hasHeardSince(sinceMs)),
+      onDue: (writtenAtMs) => {
+        for (const following of [...this.#followings]) following.expectCanary(writtenAtMs);
       },
-      nonce.toString('hex'),
-    );
+    });
   }
 
   /** Etcd's defaults, until a server has answered that takes more. */

@@ -37,11 +37,9 @@ export class EtcdFollowing implements Following {
   #retryMs = RETRY_FIRST_MS;
   #closed = false;
   #settleReady: { resolve: () => void; reject: (cause: Error) => void } | null = null;
-  /** The last canary that came through the stream now open; null: none yet. */
-  #canary: string | null = null;
   /** Canaries are only missed by streams that were open when they were sent. */
   #openSinceMs = Infinity;
-  /** Of the last change (monotonic): a stream that delivers is not silent, though a canary may be late behind many changes. */
+  /** Of the last change or canary, whoever wrote it (monotonic): a canary may be late behind many changes. */
   #heardAtMs = -Infinity;
 
   constructor(prefix: string, follower: Follower, options: FollowingOptions) {
@@ -63,10 +61,15 @@ export class EtcdFollowing implements Following {
     this.#options.onClose(this);
   }
 
-  /** Lists again unless this canary, written one interval ago, has come through. */
-  expectCanary(value: string, writtenAtMs: number): void {
-    if (this.#canary === value || Math.max(this.#openSinceMs, this.#heardAtMs) > writtenAtMs) return;
-    this.#stream?.fail(new StoreError('timeout', 'the watch is silent', { retryable: true }));
+  /** Lists again unless something has come through since a canary was written, one interval ago. */
+  expectCanary(writtenAtMs: number): void {
+    if (!this.hasHeardSince(writtenAtMs))
+      this.#stream?.fail(new StoreError('timeout', 'the watch is silent', { retryable: true }));
+  }
+
+  /** Something has come through the watch since then (monotonic), or it was opened since, or is not open. */
+  hasHeardSince(sinceMs: number): boolean {
+    return Math.max(this.#openSinceMs, this.#heardAtMs) >= sinceMs;
   }
 
   async #listAndWatch(): Promise<void> {
@@ -90,7 +93,6 @@ export class EtcdFollowing implements Following {
   }
 
   #watch(fromRevision: number): void {
-    this.#canary = null;
     this.#openSinceMs = this.#options.clock.monotonicMs();
     this.#stream = new WatchStream({
       etcd: this.#options.etcd,
@@ -101,7 +103,7 @@ export class EtcdFollowing implements Following {
       ...(this.#follower.knows === undefined
         ? null
         : { knows: (revision: number) => this.#follower.knows?.(revision) === true }),
-      onCanary: (value) => (this.#canary = value),
+      onCanary: () => (this.#heardAtMs = this.#options.clock.monotonicMs()),
       onLag: (behind) => {
         this.#heardAtMs = this.#options.clock.monotonicMs();
         if (behind > this.#options.behindMax)

@@ -25,13 +25,16 @@ const DEAR_METRICS = ['handles', 'resources', 'requests'].flatMap((what) => [
   `nodejs_active_${what}_total`,
 ]);
 
+/** How often the delay of the event loop is looked at; every 10 ms, as by default, takes 0.6 % of a core in an idle process. */
+const LAG_EVERY_MS = 500;
+
 type Labels = Readonly<Record<string, string>>;
 
 /** Metrics in a registry of their own. A sample beyond the bound of series, or without its labels, is dropped and counted. */
 export function promMetrics(options: PromMetricsOptions = {}): Metrics {
   const registry = new Registry();
   if (options.processMetrics === true) {
-    collectDefaultMetrics({ register: registry });
+    collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: LAG_EVERY_MS });
     for (const name of DEAR_METRICS) registry.removeSingleMetric(name);
   }
   const known = new Map<MetricName, Registered>();

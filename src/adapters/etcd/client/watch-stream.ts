@@ -14,7 +14,7 @@ export interface WatchStreamOptions {
   readonly onRevision: (changes: readonly Change[], revision: number) => void;
   /** True: the follower knows all that the revision changed, so its events are left out. Called once for each revision. */
   readonly knows?: (revision: number) => boolean;
-  readonly onCanary?: (value: string) => void;
+  readonly onCanary?: () => void;
   /** @param behind how many revisions the events of this reply lie behind the store */
   readonly onLag?: (behind: number) => void;
   /** Once; nothing is delivered after it. `compacted` when the revision is no longer kept. */
@@ -118,10 +118,7 @@ export class WatchStream {
       );
     } else if (reply.canceled) this.fail(unavailable('the server cancelled the watch'));
     else if (reply.watchId === CANARY_ID) {
-      reply.readEvents(
-        () => false,
-        ({ entry }) => this.#options.onCanary?.(entry.value),
-      );
+      if (reply.hasEvents) this.#options.onCanary?.();
     } else if (reply.hasEvents || reply.isFragment || this.#changes.length > 0) this.#deliver(reply);
   }
 
