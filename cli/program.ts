@@ -1,6 +1,6 @@
 /**
- * The command line. `main.ts` is the process: signals, and what becomes of output that no reader takes. It calls `run-cli.ts`,
- * which runs one command line and turns every error into a message and an exit code. This file lists the verbs, room by room;
+ * The command line. `main.ts` is where a process starts; `command-line.ts` has its signals, and what becomes of output that no
+ * reader takes. It calls `run-cli.ts`, which runs one command line and turns every error into a message and an exit code. This file lists the verbs, room by room;
  * what a verb does is loaded when it is called, so that `moorage help` stays quick.
  *
  * - `jobs/`: submit jobs, follow them, ask why they wait, stop them; `convert/` makes job files of others' files. `tasks/`: output, commands, input and files inside a task.
@@ -11,6 +11,7 @@
  *   host. `bootstrap/`: how a cell comes to be on several.
  * - `operator/`: check and repair of the store, ticket keys, certificates. `tools/`: completion, fail-points, version.
  * - `sim/`: simulations in virtual time. `replay/`: a real trace on a real cell; `openb/` reads the trace's files.
+ * - `code-cache/`: what V8 has compiled of all this, for later processes.
  * - `roles/`: the processes of a cell. `dev/`: a development cell; `local-cell/` starts its processes, as for a replay.
  *
  * All of them use `command/` (options, context, exit codes, files), `output/` (tables, JSON and YAML) and `names/` (what job or

@@ -14,8 +14,8 @@ import { rolldown } from 'rolldown';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 
-/** The command line, which all roles are, too. It is CommonJS, for which V8 keeps what it compiled (`cli/make-code-cache.ts`). */
-const COMMAND_LINE = ['cli/main', 'cli/make-code-cache'];
+/** The command line, which all roles are, too. It is CommonJS, for which V8 keeps what it compiled (`cli/code-cache/main.ts`). */
+const COMMAND_LINE = ['cli/main', 'cli/code-cache/main'];
 /** Node's flags of those who start it: people, `moorage dev`, and roles as `docs/running.md` has them. */
 const FLAGS = [[], ['--max-semi-space-size=1'], ['--max-semi-space-size=64']];
 /** The programs and threads that it starts, and what other programs import. */
@@ -127,7 +127,10 @@ function withPlainExports(code) {
 function isAssignedOnce(code, local) {
   const name = local.replaceAll('$', '\\$');
   const assigned = new RegExp(`(?<![\\w$.])${name}(?: = |\\+\\+|--| [-+*/|&?]+= )`, 'g');
-  const declared = new RegExp(`^(?:(?:async )?function\\*? ${name}\\(|class ${name}\\b|(?:const|let|var) ${name} = )`, 'm');
+  const declared = new RegExp(
+    `^(?:(?:async )?function\\*? ${name}\\(|class ${name}\\b|(?:const|let|var) ${name} = )`,
+    'm',
+  );
   return declared.test(code) && (code.match(assigned) ?? []).length <= 1;
 }
 
@@ -149,10 +152,8 @@ async function build() {
 }
 
 async function makeCodeCaches(dir) {
-  const program = join(dir, 'cli', 'make-code-cache.cjs');
-  await Promise.all(
-    FLAGS.map((flags) => run([...flags, program], 'the code cache was not made')),
-  );
+  const program = join(dir, 'cli', 'code-cache', 'main.cjs');
+  await Promise.all(FLAGS.map((flags) => run([...flags, program], 'the code cache was not made')));
 }
 
 /** What editors read to complete and check a job file: monitors serve the same. */

@@ -41,7 +41,13 @@ class Cost {
   measure(env: NodeJS.ProcessEnv): void {
     const startMs = performance.now();
     const beforeMs = childrenCpuMs();
-    const { status, stderr } = spawnSync(process.execPath, this.#args, { env, encoding: 'utf8' });
+    // No input is given, as at a terminal: what is piped to a run would be sent to it.
+    const stdio = ['ignore', 'pipe', 'pipe'] as const;
+    const { status, stderr } = spawnSync(process.execPath, this.#args, {
+      env,
+      stdio: [...stdio],
+      encoding: 'utf8',
+    });
     if (status !== 0) throw new Error(`${this.#name} ended with ${String(status)}: ${stderr}`);
     this.#wallMs.push(performance.now() - startMs);
     this.#cpuMs += childrenCpuMs() - beforeMs;

@@ -1,5 +1,6 @@
 import type { Etcd3 } from 'etcd3';
 import type { Clock } from '../../ports/clock.ts';
+import type { Random } from '../../ports/random.ts';
 import type { OnReply } from '../store/identity.ts';
 import { headerOf } from './client/txn-codec.ts';
 
@@ -10,6 +11,7 @@ export interface CanaryOptions {
   readonly clock: Clock;
   readonly key: string;
   readonly intervalMs: number;
+  readonly random: Pick<Random, 'fraction'>;
   /** Has something come through each watch since then (monotonic)? */
   readonly isHeardSince: (sinceMs: number) => boolean;
   /** Called one interval after a canary was written: a watch that nothing has come through since then is cut off. */
@@ -18,6 +20,8 @@ export interface CanaryOptions {
 
 /** The part of the interval in which something must have come; less than one, since a process hears what it writes itself. */
 const FRESH = 0.75;
+/** How much earlier a tick may come, as a part of the interval: processes that began together do not write together for ever. */
+const EARLIER_MAX = 0.2;
 
 /**
  * Every interval, something must come through every watch: a link that is open in one direction only gives no event and no error,
@@ -47,13 +51,14 @@ export class Canary {
 
   /** @param writtenAtMs of the canary that was written at the tick before; null: none was */
   #tick(writtenAtMs: number | null): void {
-    const { clock, intervalMs, isHeardSince, onDue } = this.#options;
+    const { clock, intervalMs, random, isHeardSince, onDue } = this.#options;
     if (writtenAtMs !== null) onDue(writtenAtMs);
     if (!this.#running) return;
     const isFresh = isHeardSince(clock.monotonicMs() - FRESH * intervalMs);
     void (isFresh ? this.#read() : this.#write()).then((written) => {
       if (!this.#running) return;
-      this.#cancel = clock.after(intervalMs, () => this.#tick(written));
+      const delayMs = intervalMs * (1 - EARLIER_MAX * random.fraction());
+      this.#cancel = clock.after(delayMs, () => this.#tick(written));
     });
   }
 

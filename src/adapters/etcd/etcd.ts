@@ -33,6 +33,7 @@ import type { Clock } from '../../ports/clock.ts';
 import type { Log } from '../../ports/telemetry.ts';
 import { checkAttempt } from '../store/store.ts';
 import type { OnReply } from '../store/identity.ts';
+import { systemRandom } from '../system/system.ts';
 import { StoreIdentity } from '../store/identity.ts';
 import { Canary } from './canary.ts';
 import type { EtcdClientOptions } from './client/client.ts';
@@ -113,6 +114,7 @@ export class EtcdCellStore implements CellStore {
       clock: readingFirst(options.clock),
       key: this.#canaryKey,
       intervalMs: options.canaryIntervalMs ?? CANARY_INTERVAL_MS,
+      random: systemRandom,
       isHeardSince: (sinceMs) => [...this.#followings].every((following) => following.hasHeardSince(sinceMs)),
       onDue: (writtenAtMs) => {
         for (const following of [...this.#followings]) following.expectCanary(writtenAtMs);

@@ -1,8 +1,8 @@
 /**
- * The machine's own time and randomness. Beside them `digest.ts` has digests, `names.ts` resolves host names, `probes.ts` asks services whether they
- * answer, `fail-points.ts`
- * is what a real process does at a fail point, `package-files.ts` finds the files of this package, `page-files.ts` reads those of the page, and `open-files.ts` divides
- * the files that a process may have open.
+ * The machine's own time and randomness. Beside them `digest.ts` has digests, `names.ts` resolves host names, `probes.ts` asks
+ * services whether they answer, `fail-points.ts` is what a real process does at a fail point, `code-cache.ts` loads the build
+ * with what V8 has compiled of it, `package-files.ts` finds the files of this package, `page-files.ts` reads those of the page,
+ * and `open-files.ts` divides the files that a process may have open.
  */
 import { randomBytes } from 'node:crypto';
 import { performance } from 'node:perf_hooks';

@@ -74,7 +74,9 @@ describe('the build', () => {
 
   beforeAll(async () => {
     const { href } = pathToFileURL(join(root, 'scripts', 'build.mjs'));
-    const { commandLineGraph } = (await import(href)) as { commandLineGraph: () => Promise<readonly Chunk[]> };
+    const { commandLineGraph } = (await import(href)) as {
+      commandLineGraph: () => Promise<readonly Chunk[]>;
+    };
     const graph = await commandLineGraph();
     chunks = new Map(graph.filter(({ type }) => type === 'chunk').map((chunk) => [chunk.fileName, chunk]));
   });

@@ -1,18 +1,31 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { Canary } from '../../../../src/adapters/etcd/canary.ts';
+import type { Random } from '../../../../src/ports/random.ts';
+import { seededRandom } from '../../../../src/core/random/random.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 
 const INTERVAL_MS = 2_000;
+/** A tick comes a fifth of the interval earlier, at most. */
+const TICK_MS = { least: 1_600, most: 2_000 };
+/** A write is followed by none while it counts as fresh. */
+const FRESH_MS = 1_500;
 const DELIVERY_MS = 5;
+const TIME_MS = 40_000;
 
 /** Processes that watch one key of one store, each begun at a time of its own. */
 class Watchers {
   readonly clock = new ManualClock();
   readonly writes: number[] = [];
   readonly #heard: (() => void)[] = [];
+  readonly #random: Pick<Random, 'fraction'>;
 
-  async join(isDeaf = false) {
+  constructor(random: Pick<Random, 'fraction'>) {
+    this.#random = random;
+  }
+
+  /** @param isDeaf nothing comes through its watch */
+  join(isDeaf = false) {
     const own = { calls: 0, heardAtMs: this.clock.monotonicMs(), silentAtMs: null as number | null };
     const header = { cluster_id: '1', member_id: '1', raft_term: '1', revision: '1' };
     const answer = async () => {
@@ -30,54 +43,61 @@ class Watchers {
       },
     };
     if (!isDeaf) this.#heard.push(() => (own.heardAtMs = this.clock.monotonicMs()));
-    const canary = new Canary({
+    new Canary({
       ...{ etcd: { kv } as never, beginCall: () => () => undefined, clock: this.clock, key: 'k' },
-      intervalMs: INTERVAL_MS,
+      ...{ intervalMs: INTERVAL_MS, random: this.#random },
       isHeardSince: (sinceMs) => own.heardAtMs >= sinceMs,
       onDue: (writtenAtMs) => {
         if (own.heardAtMs < writtenAtMs) own.silentAtMs ??= this.clock.monotonicMs();
       },
-    });
-    await this.clock.advance(1);
-    canary.start();
+    }).start();
     return own;
   }
 }
 
-it('a process that is alone on its key writes every interval', async () => {
-  const watchers = new Watchers();
-  const own = await watchers.join();
+it('a process that is alone on its key writes whenever it looks, and it begins with a read', async () => {
+  const watchers = new Watchers({ fraction: () => 0 });
+  const own = watchers.join();
   await watchers.clock.advance(20 * INTERVAL_MS);
-  // It begins with a read: its watch has just been opened.
   expect([watchers.writes.length, own.calls, own.silentAtMs]).toEqual([20, 21, null]);
 });
 
-it('of many on one key one writes in an interval, each asks the store in each, and a watch that has died is found', async () => {
+it('of many on one key one writes, each asks the store in each interval, and a watch that has died is found', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(fc.nat({ max: INTERVAL_MS }), { minLength: 2, maxLength: 30 }),
       fc.boolean(),
-      async (offsets, hasDeaf) => {
-        const watchers = new Watchers();
+      fc.nat(),
+      async (offsets, hasDeaf, seed) => {
+        const watchers = new Watchers(seededRandom(seed));
         const all = [];
         for (const offset of offsets) {
-          all.push(await watchers.join());
+          all.push(watchers.join());
           await watchers.clock.advance(offset);
         }
-        const before = watchers.writes.length;
         const callsBefore = all.map(({ calls }) => calls);
-        const deaf = hasDeaf ? await watchers.join(true) : null;
-        const deafAtMs = watchers.clock.monotonicMs();
-        await watchers.clock.advance(20 * INTERVAL_MS);
-        // The deaf one writes in each interval as well, and is heard by the others.
-        expect(watchers.writes.length - before).toBeLessThanOrEqual(20 / 0.75 + 1 + (hasDeaf ? 20 : 0));
+        const beganMs = watchers.clock.monotonicMs();
+        const deaf = hasDeaf ? watchers.join(true) : null;
+        await watchers.clock.advance(TIME_MS);
+        const writes = watchers.writes.filter((atMs) => atMs >= beganMs);
+        // What is under way is not heard yet.
+        const apart = writes.filter((atMs, index) => index === 0 || atMs - writes[index - 1]! > DELIVERY_MS);
+        if (!hasDeaf) expect(apart.length).toBeLessThanOrEqual(TIME_MS / FRESH_MS + 1);
         for (const [index, { calls, silentAtMs }] of all.entries()) {
           expect(silentAtMs).toBeNull();
-          expect(calls - callsBefore[index]!).toBeGreaterThanOrEqual(19);
+          expect(calls - callsBefore[index]!).toBeGreaterThanOrEqual(TIME_MS / TICK_MS.most - 1);
+          expect(calls - callsBefore[index]!).toBeLessThanOrEqual(TIME_MS / TICK_MS.least + 1);
         }
-        if (deaf !== null) expect(deaf.silentAtMs! - deafAtMs).toBeLessThanOrEqual(3 * INTERVAL_MS);
+        if (deaf !== null) expect(deaf.silentAtMs! - beganMs).toBeLessThanOrEqual(3 * INTERVAL_MS);
       },
     ),
     { numRuns: 30 },
   );
+});
+
+it('processes that began in one moment do not write together for long', async () => {
+  const watchers = new Watchers(seededRandom(1));
+  for (let count = 0; count < 30; count++) watchers.join();
+  await watchers.clock.advance(TIME_MS);
+  expect(watchers.writes.length).toBeLessThanOrEqual(2 * (TIME_MS / FRESH_MS));
 });

@@ -243,12 +243,17 @@ describe.each(pairs)('HTTP over %s', (_name, makeServer, makeClient) => {
       yield 'a';
       await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
     }
-    const { address, close } = await listen(makeServer(), [route]);
+    const listener = await listen(makeServer(), [route]);
     const client = opened(makeClient());
-    const call = { method: 'GET', url: `${address}/v1/s`, timeoutMs: 60_000, idleTimeoutMs: 60_000 } as const;
+    const call = {
+      method: 'GET',
+      url: `${listener.address}/v1/s`,
+      timeoutMs: 60_000,
+      idleTimeoutMs: 60_000,
+    } as const;
     const stream = await client.stream(call);
     const reading = (async () => {
-      for await (const _chunk of stream.chunks) void close(0);
+      for await (const _chunk of stream.chunks) void listener.close(0);
     })();
     await expect(reading).rejects.toMatchObject({ name: 'HttpError', sent: true });
   });

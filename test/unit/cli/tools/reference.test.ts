@@ -70,11 +70,16 @@ describe('what is written of the verbs', () => {
     for (const command of program.commands) inAll(command, `moorage ${command.name()}`);
   });
 
-  it.each(program.commands.map((one) => one.name()))('a process of one verb knows the same of it: %s', (name) => {
-    const alone = buildProgram({ run: async () => undefined, command: null, verb: name });
-    const [own, whole] = [alone, program].map(({ commands }) => commands.find((one) => one.name() === name));
-    expect(own?.helpInformation()).toBe(whole?.helpInformation());
-  });
+  it.each(program.commands.map((one) => one.name()))(
+    'a process of one verb knows the same of it: %s',
+    (name) => {
+      const alone = buildProgram({ run: async () => undefined, command: null, verb: name });
+      const [own, whole] = [alone, program].map(({ commands }) =>
+        commands.find((one) => one.name() === name),
+      );
+      expect(own?.helpInformation()).toBe(whole?.helpInformation());
+    },
+  );
 
   it('the man page has no line that groff does not know, and every flag', () => {
     const page = manPage(program, '1.2.3');
