@@ -10,7 +10,7 @@ const root = prepare();
 if (isLeftByNpm()) process.exit(1);
 const cell = spawn(
   process.execPath,
-  [join(root, 'dist', 'cli', 'main.js'), 'dev', ...process.argv.slice(2)],
+  [join(root, 'dist', 'cli', 'main.cjs'), 'dev', ...process.argv.slice(2)],
   {
     stdio: 'inherit',
   },

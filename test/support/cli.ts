@@ -7,7 +7,7 @@ import type { RunningCell } from '../../src/connect/cell-address.ts';
 
 export const PROJECT_ROOT = resolve(dirname(fileURLToPath(import.meta.url)), '..', '..');
 /** The built command line. */
-export const CLI = join(PROJECT_ROOT, 'dist', 'cli', 'main.js');
+export const CLI = join(PROJECT_ROOT, 'dist', 'cli', 'main.cjs');
 
 export interface CliResult {
   readonly code: number | null;

@@ -24,7 +24,7 @@ export function installPacked(): Installed {
   npm('install', '--prefer-offline', '--no-audit', '--no-fund', `./${file}`);
   return {
     folder,
-    cli: join(folder, 'node_modules', 'moorage', 'dist', 'cli', 'main.js'),
+    cli: join(folder, 'node_modules', 'moorage', 'dist', 'cli', 'main.cjs'),
     [Symbol.dispose]: () => rmSync(folder, { recursive: true, force: true }),
   };
 }
