@@ -63,8 +63,9 @@ export class HostStreams {
     this.#parts = parts;
   }
 
+  /** Takes over which hosts are registered. */
   refresh(): void {
-    const { merged, onForgotten, follows = () => true, streamsMax = Infinity } = this.#parts;
+    const { merged, onForgotten } = this.#parts;
     const sources = new Map(this.#parts.sources().map((source) => [source.name, source]));
     for (const name of this.#registered.keys()) {
       if (sources.has(name)) continue;
@@ -72,12 +73,20 @@ export class HostStreams {
       onForgotten?.(name);
     }
     this.#registered = sources;
+    for (const [name, stream] of this.#streams)
+      if (sources.get(name)?.url !== stream.source.url) this.#end(name, stream);
+    this.share();
+  }
+
+  /** Follows those of the registered hosts that are to be followed here by now. */
+  share(): void {
+    const { follows = () => true, streamsMax = Infinity } = this.#parts;
     this.#forgetUnregistered();
     const before = this.#unfollowed.size;
-    for (const name of this.#unfollowed) if (!sources.has(name)) this.#unfollowed.delete(name);
-    for (const [name, stream] of this.#streams)
-      if (sources.get(name)?.url !== stream.source.url || !follows(name, true)) this.#end(name, stream);
-    const added = [...sources.values()].filter((source) => this.#expect(source, follows));
+    for (const name of this.#unfollowed) if (!this.#registered.has(name)) this.#unfollowed.delete(name);
+    for (const [name, stream] of this.#streams) if (!follows(name, true)) this.#end(name, stream);
+    const added: ReportSource[] = [];
+    for (const source of this.#registered.values()) if (this.#expect(source, follows)) added.push(source);
     this.#parts.beats.follow(Math.min(streamsMax, this.#streams.size + added.length));
     for (const source of added) this.#open(source);
     if (this.#unfollowed.size !== before) this.#parts.onUnfollowed?.(this.#unfollowed.size);

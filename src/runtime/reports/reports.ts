@@ -199,8 +199,10 @@ export class ReportFollower {
 
   #findSilent(): void {
     this.#merged.findSilent();
-    if (this.#streams instanceof HostStreams) this.#streams.findSilent();
-    if (this.#peers !== null) this.#streams.refresh();
+    if (this.#streams instanceof HostStreams) {
+      this.#streams.findSilent();
+      if (this.#peers !== null) this.#streams.share();
+    }
     const everyMs = Math.min(this.#beats.ms, this.#peers === null ? Infinity : SHARE_CHECK_MS);
     this.#cancelCheck = this.#clock.after(everyMs, () => this.#findSilent());
   }
