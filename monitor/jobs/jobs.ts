@@ -49,6 +49,8 @@ export class JobStatuses {
   readonly #view: CellView;
   /** By job; dropped when anything about the job changes. */
   readonly #summaries = new Map<string, JobSummary>();
+  /** Jobs that were found quiet; dropped likewise. */
+  readonly #quiet = new Set<string>();
 
   constructor(copy: CellCopy, view: CellView) {
     this.#copy = copy;
@@ -57,10 +59,12 @@ export class JobStatuses {
 
   changed(jobKey: string): void {
     this.#summaries.delete(jobKey);
+    this.#quiet.delete(jobKey);
   }
 
   changedAll(): void {
     this.#summaries.clear();
+    this.#quiet.clear();
   }
 
   summary(jobKey: string): JobSummary | null {
@@ -78,6 +82,13 @@ export class JobStatuses {
    * of a large cell need for nothing else.
    */
   isQuiet(jobKey: string): boolean {
+    if (this.#quiet.has(jobKey)) return true;
+    if (!this.#findQuiet(jobKey)) return false;
+    this.#quiet.add(jobKey);
+    return true;
+  }
+
+  #findQuiet(jobKey: string): boolean {
     const record = this.#copy.jobs.get(jobKey)?.value;
     if (record === undefined || record.desired !== 'run' || record.job.type === 'system') return false;
     if (this.#copy.outcomesByJob.of(jobKey).size > 0) return false;

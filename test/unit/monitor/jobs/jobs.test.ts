@@ -85,6 +85,30 @@ describe('jobs through a monitor', () => {
     expect(status.allocations[0]).toMatchObject({ asOfMs: world.clock.nowMs(), stale: false });
   });
 
+  it('a job is quiet while all of it is placed and nothing has started again, however often that is asked', async () => {
+    const host = await world.host('h1');
+    const { monitor, address } = await world.monitor();
+    const { copy, follower, statuses } = monitor.state;
+    const isQuiet = (): boolean => statuses.isQuiet('default/web');
+    await world.call('POST', `${address}/v1/jobs`, FILE);
+    expect(isQuiet()).toBe(false);
+    const allocation = allocationOf('h1', 'a1');
+    await world.place(allocation);
+    await until(() => copy.allocations.size === 1);
+    host.change(reportOf('h1', 'a1'));
+    await until(() => follower.view.allocation('a1') !== undefined);
+    expect([isQuiet(), isQuiet()]).toEqual([true, true]);
+    host.change(reportOf('h1', 'a1', { restarts: 1 }));
+    await until(() => follower.view.allocation('a1')?.restarts === 1);
+    expect(isQuiet()).toBe(false);
+    host.change(reportOf('h1', 'a1'));
+    await until(() => follower.view.allocation('a1')?.restarts === 0);
+    expect(isQuiet()).toBe(true);
+    await world.end(allocation, { state: 'failed' });
+    await until(() => copy.outcomes.size === 1);
+    expect(isQuiet()).toBe(false);
+  });
+
   it('S0.22 a stopped job is stopped when its last allocation is gone', async () => {
     const { monitor, address } = await world.monitor();
     await world.call('POST', `${address}/v1/jobs`, FILE);
