@@ -17,7 +17,7 @@ const root = dirname(dirname(fileURLToPath(import.meta.url)));
 /** The command line, which all roles are, too. It is CommonJS, for which V8 keeps what it compiled (`cli/code-cache/main.ts`). */
 const COMMAND_LINE = ['cli/main', 'cli/code-cache/main'];
 /** Node's flags of those who start it: people, `moorage dev`, and roles as `docs/running.md` has them. */
-const FLAGS = [[], ['--max-semi-space-size=1'], ['--max-semi-space-size=64']];
+export const FLAGS = [[], ['--max-semi-space-size=1'], ['--max-semi-space-size=64']];
 /** The programs and threads that it starts, and what other programs import. */
 const PARTS = [
   'cli/sim/sweep/worker',
@@ -50,7 +50,7 @@ function benches() {
 
 /** The parts of the command line, with the modules that lie in each; nothing is written. */
 export function commandLineGraph() {
-  return bundle({ ...commandLine });
+  return bundle(commandLine);
 }
 
 const commandLine = { entries: COMMAND_LINE, format: 'cjs', chunks: 'chunks' };

@@ -42,11 +42,9 @@ class Cost {
     const startMs = performance.now();
     const beforeMs = childrenCpuMs();
     // No input is given, as at a terminal: what is piped to a run would be sent to it.
-    const stdio = ['ignore', 'pipe', 'pipe'] as const;
     const { status, stderr } = spawnSync(process.execPath, this.#args, {
-      env,
-      stdio: [...stdio],
-      encoding: 'utf8',
+      ...{ env, encoding: 'utf8' },
+      stdio: ['ignore', 'pipe', 'pipe'],
     });
     if (status !== 0) throw new Error(`${this.#name} ended with ${String(status)}: ${stderr}`);
     this.#wallMs.push(performance.now() - startMs);

@@ -6,7 +6,7 @@ import { headerOf } from './client/txn-codec.ts';
 
 export interface CanaryOptions {
   readonly etcd: Etcd3;
-  /** Called before each write. */
+  /** Called before each call. */
   readonly beginCall: () => OnReply;
   readonly clock: Clock;
   readonly key: string;
@@ -18,16 +18,19 @@ export interface CanaryOptions {
   readonly onDue: (writtenAtMs: number) => void;
 }
 
-/** The part of the interval in which something must have come; less than one, since a process hears what it writes itself. */
+/**
+ * The part of the interval in which something must have come. Less than the shortest time between two ticks: what a process
+ * wrote itself at the last one, and heard, is not fresh any more.
+ */
 const FRESH = 0.75;
 /** How much earlier a tick may come, as a part of the interval: processes that began together do not write together for ever. */
 const EARLIER_MAX = 0.2;
 
 /**
- * Every interval, something must come through every watch: a link that is open in one direction only gives no event and no error,
- * and nothing else distinguishes it from a quiet cell. So a small key is written, unless something has just come, such as what another process wrote: a
- * write costs etcd ten times a read, and is brought to all that watch the key. Otherwise the key is read, since a process
- * that only follows learns from the reply that another store answers.
+ * Every interval, something must come through every watch: a link that is open in one direction only gives no event and no
+ * error, and nothing else distinguishes it from a quiet cell. So a small key is written, unless something has just come, such as
+ * what another process wrote: a write is synced to disk, and brought to all that watch the key. Otherwise the key is read,
+ * since a process that only follows learns from the reply that another store answers.
  */
 export class Canary {
   readonly #options: CanaryOptions;

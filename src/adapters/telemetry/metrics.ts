@@ -25,7 +25,7 @@ const DEAR_METRICS = ['handles', 'resources', 'requests'].flatMap((what) => [
   `nodejs_active_${what}_total`,
 ]);
 
-/** How often the delay of the event loop is looked at; every 10 ms, as by default, takes 0.6 % of a core in an idle process. */
+/** How often the delay of the event loop is looked at. Every 10 ms, as by default, takes up to 0.6 % of a core in an idle process. */
 const LAG_EVERY_MS = 500;
 
 type Labels = Readonly<Record<string, string>>;

@@ -118,6 +118,21 @@ describe('the build', () => {
     expect([...own, ...client].filter((name) => name !== 'commander')).toEqual([]);
   });
 
+  it('has a code cache for the flags with which roles are started', async () => {
+    const { href } = pathToFileURL(join(root, 'scripts', 'build.mjs'));
+    const { FLAGS } = (await import(href)) as { FLAGS: readonly (readonly string[])[] };
+    const starters = [
+      'cli/dev/dev-cell.ts',
+      'bench/cell/cell.ts',
+      'packaging/systemd/moorage-scheduler@.service',
+    ];
+    for (const starter of starters) {
+      const [flag] = /--max-semi-space-size=\d+/.exec(readFileSync(join(root, starter), 'utf8')) ?? [];
+      expect(flag, starter).toBeDefined();
+      expect(FLAGS, starter).toContainEqual([flag]);
+    }
+  });
+
   it('a role loads what it works with: the walk sees packages', () => {
     expect(packagesWith('cli/roles/scheduler.ts')).toContain('etcd3');
   });

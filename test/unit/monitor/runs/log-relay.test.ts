@@ -53,6 +53,16 @@ async function running() {
   return { host, monitor, address, job, of, start, finish, url: `${address}/v1/jobs/default/${job}/logs` };
 }
 
+/** One whose output is followed, and has begun. */
+async function followed() {
+  const run = await running();
+  await run.start();
+  const reading = collect(await open(`${run.url}?follow=true`));
+  run.host.write('a1', 'x');
+  await until(() => reading.state.text === 'x');
+  return { ...run, ...reading };
+}
+
 describe('log relay', () => {
   it('waits for the start, follows, and ends with the allocation', async () => {
     const { host, start, finish, url } = await running();
@@ -104,11 +114,7 @@ describe('log relay', () => {
   });
 
   it('an agent that stops in order does not end the follow; the allocation does', async () => {
-    const { host, start, finish, url } = await running();
-    await start();
-    const { state, done } = collect(await open(`${url}?follow=true`));
-    host.write('a1', 'x');
-    await until(() => state.text === 'x');
+    const { host, finish, state, done } = await followed();
     host.endLog('a1');
     await world.clock.advance(500);
     expect(state.ended).toBe(false);
@@ -119,11 +125,7 @@ describe('log relay', () => {
   });
 
   it('I28 ends as soon as the end of the allocation is known, where its output ended before', async () => {
-    const { host, start, finish, url } = await running();
-    await start();
-    const { state, done } = collect(await open(`${url}?follow=true`));
-    host.write('a1', 'x');
-    await until(() => state.text === 'x');
+    const { host, finish, state, done } = await followed();
     host.endLog('a1');
     // The host says that it runs.
     await until(() => host.stateAsked === 1);
