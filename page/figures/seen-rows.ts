@@ -2,6 +2,7 @@
 const MARGIN_ROWS = 8;
 
 export interface Sight {
+  /** Where the list stood when it was looked at: it may have become shorter since. */
   readonly scrollTop: number;
   readonly height: number;
   readonly rowHeight: number;
@@ -12,8 +13,7 @@ export function seenRows(
   count: number,
   { scrollTop, height, rowHeight }: Sight,
 ): { readonly first: number; readonly end: number } {
-  const top = Math.floor(scrollTop / rowHeight) - MARGIN_ROWS;
-  const bottom = Math.ceil((scrollTop + height) / rowHeight) + MARGIN_ROWS;
-  const end = Math.min(count, Math.max(0, bottom));
-  return { first: Math.max(0, Math.min(top, end)), end };
+  const from = Math.max(0, Math.min(scrollTop, count * rowHeight - height));
+  const first = Math.max(0, Math.floor(from / rowHeight) - MARGIN_ROWS);
+  return { first, end: Math.min(count, Math.ceil((from + height) / rowHeight) + MARGIN_ROWS) };
 }

@@ -17,8 +17,13 @@ export function useCell(): Cell {
 
 export function useWatched<T>(watched: Watchable<T>): T {
   const [, redraw] = useState({});
-  useEffect(() => watched.follow(() => redraw({})), [watched]);
-  return watched.value;
+  const { value } = watched;
+  useEffect(() => {
+    // It may have changed before it was followed.
+    if (!Object.is(watched.value, value)) redraw({});
+    return watched.follow(() => redraw({}));
+  }, [watched]);
+  return value;
 }
 
 /**

@@ -1,6 +1,6 @@
 import type { ComponentChildren, JSX } from 'preact';
 import { Component } from 'preact';
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { seenRows } from '../figures/seen-rows.ts';
 
 export interface Column<T> {
@@ -38,8 +38,10 @@ export function Table<T>(props: {
     setScrollTop(Math.floor(at.scrollTop / STEP_PX) * STEP_PX);
     setBoxHeight(at.clientHeight);
   };
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (follows && atEnd.current && box.current !== null) box.current.scrollTop = box.current.scrollHeight;
+    // Of a box that is new since the list was empty, and of one that grew, no scroll event tells.
+    look();
   }, [rows]);
   if (rows.length === 0) return <p class="empty">{empty}</p>;
   const { first, end } = seenRows(rows.length, { scrollTop, height: boxHeight, rowHeight: ROW_HEIGHT });

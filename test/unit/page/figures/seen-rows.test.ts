@@ -14,7 +14,8 @@ it('28 of 100,000 rows those in sight are made, and a few around them, wherever 
   }
 });
 
-it('28 a list that has become shorter than where it stood shows its end, not nothing wrong', () => {
-  expect(seenRows(3, { ...sight, scrollTop: 5_000 })).toEqual({ first: 3, end: 3 });
-  expect(seenRows(0, { ...sight, scrollTop: 0 })).toEqual({ first: 0, end: 0 });
+it('28 a list that has become shorter than where it stood shows its end', () => {
+  expect(seenRows(3, { ...sight, scrollTop: 5_000 })).toEqual({ first: 0, end: 3 });
+  expect(seenRows(100, { ...sight, scrollTop: 5_000 })).toEqual({ first: 82, end: 100 });
+  expect(seenRows(0, { ...sight, scrollTop: 5_000 })).toEqual({ first: 0, end: 0 });
 });
