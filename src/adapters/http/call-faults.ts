@@ -47,6 +47,13 @@ export function plainError(url: string): HttpError {
   return httpErrorOf(error, url, false);
 }
 
+const CUT = new Set(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET']);
+
+/** Whether the connection ended before the answer began. */
+export function isCut(error: unknown): boolean {
+  return CUT.has(codeOf(error) ?? '');
+}
+
 /** Codes that say less than their message. */
 const WORDED = new Set([OTHER_SERVER, PLAIN, 'ERR_TLS_CERT_ALTNAME_INVALID']);
 

@@ -1,7 +1,7 @@
 import type { IdentityRole } from '../../core/access/identity.ts';
 import type { HttpAnswer, HttpCall, HttpClient, HttpStream } from '../../ports/http.ts';
 import { HttpError } from '../../ports/http.ts';
-import { httpErrorOf } from './call-faults.ts';
+import { httpErrorOf, isCut } from './call-faults.ts';
 import type { CallTimer } from './call-timer.ts';
 import { callTimer } from './call-timer.ts';
 
@@ -33,7 +33,14 @@ export function clientOver(send: Send, close: () => Promise<void>): HttpClient {
     if (call.body !== undefined) headers['content-type'] = 'application/json';
     const body = call.body === undefined ? null : JSON.stringify(call.body);
     timer.signal.throwIfAborted();
-    return await send(call.url, { method: call.method, headers, body, signal: timer.signal, to: call.to });
+    const outgoing = { method: call.method, headers, body, signal: timer.signal, to: call.to };
+    try {
+      return await send(call.url, outgoing);
+    } catch (error) {
+      // A server closes a kept connection when it likes, also while a call is on its way. A read is sent once more.
+      if (call.method !== 'GET' || !isCut(error) || timer.signal.aborted) throw error;
+      return await send(call.url, outgoing);
+    }
   }
 
   return {

@@ -277,6 +277,31 @@ describe.each(pairs)('HTTP over %s', (_name, makeServer, makeClient) => {
 });
 
 describe.each(pairs.slice(0, 2))('sockets: %s', (_name, makeServer, makeClient) => {
+  it('sends a read once more when the kept connection was closed meanwhile; of anything else the outcome is unknown', async () => {
+    const asked: string[] = [];
+    // Answers once on each connection, and closes it at the next call.
+    const server = net.createServer((socket) => {
+      let answers = 0;
+      socket.on('error', () => undefined);
+      socket.on('data', (bytes: Buffer) => {
+        asked.push(bytes.toString().split(' ')[0] ?? '');
+        answers += 1;
+        if (answers > 1) socket.resetAndDestroy();
+        else socket.write('HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n');
+      });
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    cleanups.push(() => new Promise((resolve) => server.close(() => resolve())));
+    const { port } = server.address() as net.AddressInfo;
+    const client = opened(makeClient());
+    const send = (method: 'GET' | 'POST') =>
+      client.call({ method, url: `http://127.0.0.1:${String(port)}/v1/a`, timeoutMs: 60_000 });
+    await send('GET');
+    expect((await send('GET')).status).toBe(200);
+    await expect(send('POST')).rejects.toMatchObject({ name: 'HttpError', sent: true });
+    expect(asked.filter((method) => method === 'POST')).toHaveLength(1);
+  });
+
   it('takes a missed deadline for unknown', async () => {
     const route: Route = {
       method: 'PUT',
