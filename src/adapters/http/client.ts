@@ -20,8 +20,8 @@ const CONNECTIONS_PER_PEER_MAX = 256;
 const CONNECT_TIMEOUT_MS = 2_000;
 
 /**
- * The HTTP client of the roles: one pool of connections for all peers. It never retries and never follows a redirect: only
- * the caller knows whether a second call is safe.
+ * The HTTP client of the roles: one pool of connections for all peers. It never follows a redirect, and retries nothing but a
+ * read whose connection ended: only the caller knows whether a second call is safe.
  */
 export function undiciClient(options: UndiciClientOptions = {}): HttpClient {
   const { credentials } = options;

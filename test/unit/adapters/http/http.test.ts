@@ -277,6 +277,21 @@ describe.each(pairs)('HTTP over %s', (_name, makeServer, makeClient) => {
 });
 
 describe.each(pairs.slice(0, 2))('sockets: %s', (_name, makeServer, makeClient) => {
+  it('closes a kept connection by itself, before a server does', async () => {
+    let closed = (): void => undefined;
+    const isClosed = new Promise<void>((resolve) => (closed = resolve));
+    const server = net.createServer((socket) => {
+      socket.on('data', () => socket.write('HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n'));
+      socket.on('close', closed);
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    cleanups.push(() => new Promise((resolve) => server.close(() => resolve())));
+    const { port } = server.address() as net.AddressInfo;
+    const client = opened(makeClient());
+    await client.call({ method: 'GET', url: `http://127.0.0.1:${String(port)}/v1/a`, timeoutMs: 60_000 });
+    await isClosed;
+  });
+
   it('sends a read once more when the kept connection was closed meanwhile; of anything else the outcome is unknown', async () => {
     const asked: string[] = [];
     // Answers once on each connection, and closes it at the next call.
