@@ -15,7 +15,8 @@
  * 4. Each allocation comes back as committed, rebased (a compared ledger had changed, and the claim still fitted) or
  *    conflicted. A conflicted one is forgotten in memory, and its slot is decided again; after eight lost commits in a row the
  *    group backs off. A commit without an answer is settled by reading the allocation ids back.
- * 5. Committed allocations go to `hosts/start-queue.ts`.
+ * 5. `claim-window.ts` says how many placements may be on this way at once: fewer when many are in conflict.
+ * 6. Committed allocations go to `hosts/start-queue.ts`.
  *
  * `releaser.ts` writes the other commits: claims that end, with the outcomes of their allocations; of these it deletes those
  * that are too many, and orders hosts to forget what ended.
@@ -45,6 +46,7 @@ import { backOffGroup } from '../state/group-backoff.ts';
 import type { Entry, OwnedJob } from '../state/owned-job.ts';
 import type { Term } from '../state/state.ts';
 import { idsOf, isCurrent, RELOAD_DELAY_MS, undoAssumed } from '../state/state.ts';
+import { ClaimWindow } from './claim-window.ts';
 import type { Tickets } from './tickets.ts';
 
 /** Lost commits in a row before a group backs off (I11): after eight, other schedulers are faster at these hosts. */
@@ -68,6 +70,7 @@ export interface CommitPipelineParts {
 export class CommitPipeline {
   readonly #term: Term;
   readonly #parts: CommitPipelineParts;
+  readonly #window = new ClaimWindow();
   #underWay = 0;
   #committing = 0;
 
@@ -79,6 +82,11 @@ export class CommitPipeline {
   /** Placements between decision and the end of their commit. */
   get underWay(): number {
     return this.#underWay;
+  }
+
+  /** There is room for one more. */
+  get hasRoom(): boolean {
+    return this.#underWay < this.#window.claims;
   }
 
   /** Those of them that have their tickets. */
@@ -282,6 +290,7 @@ export class CommitPipeline {
     const { cell, stats } = this.#term;
     const conflicted = new Set<string>();
     const committed = new Set<string>();
+    let lost = 0;
     for (const entry of entries) {
       const { allocation } = entry;
       const part = outcome.get(allocation.id);
@@ -291,6 +300,7 @@ export class CommitPipeline {
         undoAssumed(this.#term, job, entry);
         this.#conflicted(job, entry, part);
         conflicted.add(allocation.group);
+        lost += 1;
         continue;
       }
       cell.state.forget(allocation, entry.host ?? undefined);
@@ -305,6 +315,7 @@ export class CommitPipeline {
       this.#term.emit(kind, job, `on ${allocation.host}`, entry, part.race);
       if (isCurrent(this.#term, job, entry)) this.#parts.start(job, entry);
     }
+    this.#window.answered(entries.length, lost);
     for (const group of committed) job.group(group).conflictsInARow = 0;
     for (const group of conflicted) if (!committed.has(group)) this.#lostAgain(job, group);
   }

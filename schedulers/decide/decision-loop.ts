@@ -10,19 +10,14 @@ import { NOTHING } from './decide.ts';
 import { FailedDecisions } from './failed-decisions.ts';
 import { FairQueue } from './fair-queue.ts';
 
-/**
- * Placements between decision and commit, those that wait for tickets included; at this bound deciding waits, so that a new
- * job waits for no more than these (S3.47). Eight transactions for many hosts hold as many, and more brought no more of
- * them; how many may be at the commit itself depends on what the store takes, which is less where it is slow.
- */
-const UNDER_WAY_MAX = 2_048;
 const SLICE_DECISIONS = 128;
 /** What a millisecond of deciding counts for in the queue: constrained single decisions take some 6 µs each. */
 const PLACEMENTS_PER_MS = 150;
 
 export interface DecisionLoopParts {
   readonly decider: Pick<Decider, 'decide'>;
-  readonly pipeline: Pick<CommitPipeline, 'underWay' | 'committing'>;
+  /** Deciding waits while it has no room: undecided jobs cost nothing, and are decided on newer knowledge. */
+  readonly pipeline: Pick<CommitPipeline, 'underWay' | 'committing' | 'hasRoom'>;
   readonly jobOf: (key: string) => OwnedJob | undefined;
   readonly runPlan: (job: OwnedJob, plan: DecidedPlan) => void;
   /** How many placements may be at the commit at once, as fast as the store is now. */
@@ -91,7 +86,7 @@ export class DecisionLoop {
 
   #mayDecide(): boolean {
     const { pipeline, storeTakes } = this.#parts;
-    return pipeline.underWay < UNDER_WAY_MAX && pipeline.committing < storeTakes();
+    return pipeline.hasRoom && pipeline.committing < storeTakes();
   }
 
   planEnded(): void {

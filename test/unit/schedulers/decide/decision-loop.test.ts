@@ -8,6 +8,7 @@ import { InstantClock, turns } from '../../../support/instant-clock.ts';
 
 /** Placements of one turn. */
 const EACH = 64;
+const ROOM = 32 * EACH;
 /** Turns' worth of jobs: more than may ever be decided. */
 const JOBS = 200;
 
@@ -19,6 +20,9 @@ function worldOf(storeTakes: number, tickets: 'slow' | 'none') {
     committing: 0,
     get underWay() {
       return this.waiting + this.committing;
+    },
+    get hasRoom() {
+      return this.underWay < ROOM;
     },
     run(_job: OwnedJob, { entries }: DecidedPlan) {
       if (tickets === 'none') this.committing += entries.length;
@@ -89,7 +93,7 @@ describe('decision loop', () => {
     const { pipeline, loop, settle, end } = worldOf(3 * EACH, 'slow');
     await settle();
     // All wait for their tickets: the bound of all that is under way, and not the store's.
-    expect(pipeline.underWay).toBe(2_048);
+    expect(pipeline.underWay).toBe(ROOM);
     pipeline.withTickets();
     pipeline.committing = 4 * EACH;
     loop.planEnded();
@@ -145,7 +149,7 @@ function pickyWorld({ searchMs, turnsMax }: { readonly searchMs: number; readonl
   };
   const loop = new DecisionLoop(term as unknown as Term, {
     decider,
-    pipeline: { underWay: 0, committing: 0 },
+    pipeline: { underWay: 0, committing: 0, hasRoom: true },
     runPlan: () => undefined,
     jobOf: (key) => jobs.get(key),
     storeTakes: () => Infinity,
