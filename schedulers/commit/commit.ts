@@ -15,8 +15,9 @@
  * 4. Each allocation comes back as committed, rebased (a compared ledger had changed, and the claim still fitted) or
  *    conflicted. A conflicted one is forgotten in memory, and its slot is decided again; after eight lost commits in a row the
  *    group backs off. A commit without an answer is settled by reading the allocation ids back.
- * 5. `claim-window.ts` says how many placements may be on this way at once: fewer when many are in conflict.
- * 6. Committed allocations go to `hosts/start-queue.ts`.
+ * 5. Committed allocations go to `hosts/start-queue.ts`.
+ *
+ * `claim-window.ts` says how many placements may be on the way to their commit at once: fewer while many are in conflict.
  *
  * `releaser.ts` writes the other commits: claims that end, with the outcomes of their allocations; of these it deletes those
  * that are too many, and orders hosts to forget what ended.

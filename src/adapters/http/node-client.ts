@@ -8,7 +8,7 @@ import type { Incoming, Outgoing } from './client-core.ts';
 import { clientOver } from './client-core.ts';
 import { flatHeaders } from './request-values.ts';
 
-/** A free connection is kept less long than a server does (5 s): a call that meets the server's end of it may have arrived or not. */
+/** Less than a server keeps a free connection (`KEEP_ALIVE_MS`): a call that meets the server's end of it may have arrived or not. */
 const IDLE_MS = 4_000;
 const KEPT = { keepAlive: true, timeout: IDLE_MS } as const;
 
@@ -21,23 +21,26 @@ export function nodeClient(showing?: Showing): HttpClient {
   const agent = new http.Agent(KEPT);
   /** By the role that must answer, which is checked when a connection is opened. */
   const secure = new Map<IdentityRole | undefined, http.Agent>();
+  const secureTo = (to: IdentityRole | undefined, make: () => http.Agent): http.Agent => {
+    const own = secure.get(to) ?? make();
+    secure.set(to, own);
+    return own;
+  };
   return clientOver(
     async (url, outgoing) => {
       if (showing === undefined && isPlain(url)) return send(http, agent, url, outgoing);
       if (isPlain(url)) throw plainError(url);
       const https = await import('node:https');
-      const { to } = outgoing;
       if (showing === undefined) {
-        const own = secure.get(undefined) ?? new https.Agent(KEPT);
-        secure.set(undefined, own);
-        return send(https, own, url, outgoing);
+        const toAny = secureTo(undefined, () => new https.Agent(KEPT));
+        return send(https, toAny, url, outgoing);
       }
+      const { to } = outgoing;
       const [{ clientTls }, { headersOf }] = await Promise.all([
         import('../pki/tls.ts'),
         import('../pki/bearer.ts'),
       ]);
-      const own = secure.get(to) ?? new https.Agent({ ...KEPT, ...clientTls(showing, to) });
-      secure.set(to, own);
+      const own = secureTo(to, () => new https.Agent({ ...KEPT, ...clientTls(showing, to) }));
       return send(https, own, url, {
         ...outgoing,
         headers: { ...outgoing.headers, ...headersOf(showing) },

@@ -277,7 +277,7 @@ describe.each(pairs)('HTTP over %s', (_name, makeServer, makeClient) => {
 });
 
 describe.each(pairs.slice(0, 2))('sockets: %s', (_name, makeServer, makeClient) => {
-  it('closes a kept connection by itself, before a server does', async () => {
+  it('closes a free connection by itself, though the server does not', async () => {
     let closed = (): void => undefined;
     const isClosed = new Promise<void>((resolve) => (closed = resolve));
     const server = net.createServer((socket) => {

@@ -8,6 +8,7 @@ import { InstantClock, turns } from '../../../support/instant-clock.ts';
 
 /** Placements of one turn. */
 const EACH = 64;
+/** Placements that the pipeline takes. */
 const ROOM = 32 * EACH;
 /** Turns' worth of jobs: more than may ever be decided. */
 const JOBS = 200;
