@@ -5,8 +5,9 @@ const BEATS_MISSED = 3;
 /** A source without a message for this long counts as silent, unless fewer beats were asked for. */
 export const SILENCE_MS = BEATS_MISSED * REPORT_BEAT_MS;
 /** A beat takes some 50 µs of a processor at the monitor, and 40 at the host. */
-const BEATS_PER_SECOND_MAX = 1_000;
-const BEAT_MAX_MS = 10_000;
+const BEATS_PER_SECOND_MAX = 500;
+/** A host that dies or is cut off from the store as well is lost sooner than three of these, by its session. */
+const BEAT_MAX_MS = 20_000;
 
 /** When a host was last heard, by the monotonic clock, and whether it could be heard since. */
 export interface Heard {
@@ -18,8 +19,8 @@ export interface Heard {
 }
 
 /**
- * How often the hosts that a monitor follows are to send beats, and when one of them counts as silent. With more than a thousand of
- * them each sends fewer, so that a thousand a second come in all, as servers of Nomad do it (`max_heartbeats_per_second`). A host
+ * How often the hosts that a monitor follows are to send beats, and when one of them counts as silent. With more than 500 of
+ * them each sends fewer, so that 500 a second come in all, as servers of Nomad do it (`max_heartbeats_per_second`). A host
  * whose stream has ended is not given that time.
  *
  * The interval only grows: streams keep the one that they were opened with, and a longer silence is right for all of them.
