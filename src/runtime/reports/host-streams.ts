@@ -33,6 +33,8 @@ export interface HostStreamsParts extends StreamParts {
   readonly follows?: ((host: string, isFollowed: boolean) => boolean) | undefined;
   /** Does another monitor hear of the host? Absent: nobody is asked. */
   readonly isRelayed?: ((host: string) => boolean) | undefined;
+  /** Is another monitor about to tell all that it hears? Absent: none is. */
+  readonly isBeingTold?: (() => boolean) | undefined;
   /** Called with each host whose registration is gone. */
   readonly onForgotten?: ((host: string) => void) | undefined;
 }
@@ -88,7 +90,8 @@ export class HostStreams {
     const added: ReportSource[] = [];
     for (const source of this.#registered.values()) if (this.#expect(source, follows)) added.push(source);
     this.#parts.beats.follow(Math.min(streamsMax, this.#streams.size + added.length));
-    for (const source of added) this.#open(source);
+    // It tells of all its hosts sooner than streams to a share of them are opened, which would take its processors.
+    if (this.#parts.isBeingTold?.() !== true) for (const source of added) this.#open(source);
     if (this.#unfollowed.size !== before) this.#parts.onUnfollowed?.(this.#unfollowed.size);
   }
 

@@ -53,6 +53,12 @@ export class PeerStreams implements Peers {
     return this.#live;
   }
 
+  /** One of them is asked for the first time, and has not yet told all. */
+  get areNew(): boolean {
+    for (const { state } of this.#streams.values()) if (state === 'new') return true;
+    return false;
+  }
+
   /** The longest that one of them waits for a host before it calls the host silent. */
   get hostSilenceMs(): number {
     return this.#hostSilenceMs;

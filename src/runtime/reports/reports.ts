@@ -208,13 +208,16 @@ export class ReportFollower {
   }
 
   /** How the streams of hosts are shared. */
-  #sharing(share: Share | undefined): Pick<HostStreamsParts, 'follows' | 'isRelayed' | 'onForgotten'> {
+  #sharing(
+    share: Share | undefined,
+  ): Pick<HostStreamsParts, 'follows' | 'isRelayed' | 'isBeingTold' | 'onForgotten'> {
     const peers = this.#peers;
     if (share === undefined || peers === null) return {};
     const own = new HostShare(share.self, this.#clock, peers);
     return {
       follows: (host, isFollowed) => own.follows(host, isFollowed),
       isRelayed: (host) => peers.hears(host),
+      isBeingTold: () => peers.areNew,
       onForgotten: (host) => {
         own.forget(host);
         peers.forget(host);
