@@ -35,7 +35,11 @@ export class Returned {
         return;
       }
       if (!isReporting(view, next.value) || monitorRank(this.#deps, next.value) !== 0) continue;
-      const over = [...view.on(next.value)].filter((report) => this.#isGivenUp(report));
+      // Nearly all that is reported has a record, and is found by its id alone.
+      const recorded = copy.allocationsByHost.of(next.value);
+      const over = [...view.on(next.value)].filter(
+        (report) => !recorded.has(report.id) && this.#isGivenUp(report),
+      );
       try {
         for (const report of over) await this.#stop(report);
       } catch (error) {
