@@ -32,6 +32,11 @@ class BytesMissing extends Error {
   }
 }
 
+/** The agent stops, or the reader is gone: what the task writes from here on is read after a cut, from where this one was. */
+class NotTheEnd extends Error {
+  override readonly name = 'NotTheEnd';
+}
+
 const CHUNK_BYTES_MAX = 64 * 1024;
 /** A missed hint costs a follower this long. */
 const LOOK_AGAIN_MS = 250;
@@ -44,8 +49,8 @@ interface Segment {
 
 /**
  * A task's output from an offset, over all attempts that are kept. Offsets only grow and never move, so a reader that was
- * cut goes on where it was. Where bytes are missing, given up while it read or never taken by the disk, the stream is cut: an
- * end in order would say that this is all. The next answer says where it begins.
+ * cut goes on where it was. An end in order says that this is all. So the stream is cut where the agent stops before the task has
+ * ended, and where bytes are missing, given up while it read or never taken by the disk; the next answer says where it begins.
  */
 export async function readLog(ports: AgentPorts, query: LogQuery, signal: AbortSignal): Promise<LogAnswer> {
   const offset = await firstByte(ports, query);
@@ -80,6 +85,7 @@ async function* follow(
       if (!query.follow || over) return;
       await hints.wait(signal);
     }
+    throw new NotTheEnd();
   } finally {
     hints.close();
   }

@@ -1,11 +1,10 @@
-import { isTerminal } from '../../src/core/host/states.ts';
 import type { HostClient, HostLog } from '../../src/clients/host-client.ts';
 import type { Clock } from '../../src/ports/clock.ts';
 import { HttpError } from '../../src/ports/http.ts';
 import type { Random } from '../../src/ports/random.ts';
 import { Backoff } from '../../src/runtime/wait/backoff.ts';
 import type { CellView } from '../../src/runtime/reports/cell-view.ts';
-import { sleep, untilAborted, withDeadline } from '../../src/runtime/wait/wait.ts';
+import { sleep, withDeadline } from '../../src/runtime/wait/wait.ts';
 import { ProblemError } from '../../src/wire/api/problem.ts';
 import type { CellCopy } from '../view/view.ts';
 import type { JobChanges } from '../jobs/job-changes.ts';
@@ -37,7 +36,8 @@ export interface OpenLog {
 
 /**
  * Relays the output of one task from its host. The host counts bytes: after a cut, of this relay from its host or of a client
- * from this relay, the stream resumes from the offset that was reached, here or at another monitor.
+ * from this relay, the stream resumes from the offset that was reached, here or at another monitor. An end in order says that
+ * this is all, from the host and from here.
  */
 export class LogRelay {
   readonly #deps: LogRelayDeps;
@@ -118,18 +118,10 @@ export class LogRelay {
         offset += bytes;
         backoff.reset();
       });
-      if (caller.aborted || (whole && !query.follow)) return;
-      const pause = withDeadline(this.#deps.clock, backoff.nextMs(), caller);
-      const change = this.#deps.jobChanges.next(query.jobKey, pause.signal);
-      try {
-        if (whole && (await this.#hasEnded(target))) return;
-        // The output of a task ends a moment before its allocation is said to have ended.
-        await (whole ? change : untilAborted(pause.signal));
-      } finally {
-        pause.done();
-      }
+      if (whole) return;
+      await sleep(this.#deps.clock, backoff.nextMs(), caller);
       const next = await this.#again(target, query, offset, backoff, caller);
-      if (next === null) return;
+      if (next === null) throw new HttpError('this monitor stops, or its caller is gone', { sent: true });
       // The head of this answer is sent; only a cut makes the client ask anew and get the true offset.
       if (next.offset !== offset) throw new HttpError('the host gave up older bytes', { sent: true });
       log = next;
@@ -163,20 +155,6 @@ export class LogRelay {
     const { stream, follow, by } = query;
     const request = { task, stream, offset, follow, signal: caller };
     return this.#deps.hosts.logs(host.address, target.allocation, request, { by, host: target.host });
-  }
-
-  /** The stream ended in order: because the allocation did, or because the agent is about to stop? */
-  async #hasEnded(target: LogTarget): Promise<boolean> {
-    const report = this.#deps.view.get(target.host, target.allocation);
-    if (report !== undefined && isTerminal(report.state)) return true;
-    const host = this.#deps.copy.hosts.get(target.host)?.value;
-    if (host === undefined) return true;
-    try {
-      const now = await this.#deps.hosts.get(host.address, target.allocation);
-      return now === null || isTerminal(now.state);
-    } catch {
-      return false;
-    }
   }
 
   #isFinished(target: LogTarget, jobKey: string): boolean {

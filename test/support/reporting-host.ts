@@ -26,8 +26,6 @@ export class ReportingHost {
   /** What its allocations use, and how often somebody wanted to know. */
   uses: readonly AllocationUsage[] = [];
   usageAsked = 0;
-  /** How often somebody asked for the state of one allocation. */
-  stateAsked = 0;
   /** Of each report stream that was opened. */
   readonly queries: RouteRequest['query'][] = [];
   #live = new Broadcast<string>(100_000);
@@ -159,7 +157,6 @@ export class ReportingHost {
   }
 
   #get(id: string): RouteReply {
-    this.stateAsked += 1;
     const report = this.reports.get(id);
     if (report === undefined) throw absent(id);
     return { status: 200, body: report };
@@ -205,7 +202,8 @@ export class ReportingHost {
         yield chunk;
       }
       if (log.bytes.length > at) continue;
-      if (log.ended || !follow || signal.aborted) return;
+      if (log.ended || !follow) return;
+      if (signal.aborted) throw new Error('the agent stops, or the reader is gone');
       await new Promise<void>((resolve) => {
         log.wake.add(resolve);
         signal.addEventListener('abort', () => resolve(), { once: true });

@@ -5,6 +5,7 @@ import type { AgentPorts } from '../../../../host-agent/ports.ts';
 import type { TaskRun } from '../../../../host-agent/tasks/tasks.ts';
 import { MemoryDisk } from '../../../../src/adapters/memory/disk.ts';
 import { attemptName, segmentName } from '../../../../src/wire/host-files/attempt-files.ts';
+import { ManualClock } from '../../../support/manual-clock.ts';
 import { someTask } from '../../../support/host-orders.ts';
 
 const ID = '01hf7yatcp7cy2pbjkyemzncv7';
@@ -54,6 +55,23 @@ describe('I28 the output of a task, from an offset', () => {
     expect(await readAll(disk, 0)).toEqual({ offset: 0, text: 'one\ntwo\n', cut: false });
     expect(await readAll(disk, 8)).toEqual({ offset: 8, text: '', cut: false });
     expect(await readAll(disk, 20)).toEqual({ offset: 20, text: '', cut: false });
+  });
+
+  it('I28 is cut where the agent stops, or the reader goes, before the task has ended', async () => {
+    const disk = await diskWith({ 0: 'one\n' });
+    const stop = new AbortController();
+    const ports = { disk, clock: new ManualClock() } as unknown as AgentPorts;
+    const run = { attemptNumber: 1, done: false, task } as TaskRun;
+    const { chunks } = await readLog(ports, { ...queryFrom(0), run, follow: true }, stop.signal);
+    let text = '';
+    const reading = (async () => {
+      for await (const chunk of chunks) {
+        text += Buffer.from(chunk).toString();
+        stop.abort();
+      }
+    })();
+    await expect(reading).rejects.toThrow();
+    expect(text).toBe('one\n');
   });
 
   it('I28 begins behind what was given up, and says so', async () => {
