@@ -1,7 +1,7 @@
 /**
  * What one host carries: starts a second through its agent's API, how long each blocks the agent, what a shim of an idle
  * task holds, how soon a new agent has taken all tasks over, and what it costs that tasks have users and views of their own.
- * `host-process.ts` starts and kills the agent, `host-worker.ts` is its process, `host-orders.ts` makes the start orders. With
+ * `bare-puts.ts` is the reference for starts, `host-process.ts` starts and kills the agent, `host-worker.ts` is its process, `host-orders.ts` makes the start orders. With
  * `--kills` the bench runs `soak/` too: an agent that is killed again and again.
  *
  * `npm run bench -- host [--starts 1000] [--flight 16] [--running 500] [--rounds 3] [--kills 50] [--agents 1] [--seed 1]`
@@ -14,6 +14,8 @@ import { HostClient } from '../../src/clients/host-client.ts';
 import type { StopRequest } from '../../src/wire/api/host-api.ts';
 import type { AgentProcess } from './host-process.ts';
 import type { WorkerUsage } from './host-worker.ts';
+import type { HttpClient } from '../../src/ports/http.ts';
+import { BareServer } from './bare-puts.ts';
 import { startOf } from './host-orders.ts';
 import { BUILT, startAgentProcess } from './host-process.ts';
 import { percentile } from '../testbed/percentile.ts';
@@ -66,7 +68,22 @@ async function untilAll(
   }
 }
 
-async function measureStarts(client: HostClient, agent: AgentProcess): Promise<void> {
+/** Of the same orders, to a server that does nothing with them. */
+async function measureBare(http: HttpClient): Promise<number> {
+  const bare = new BareServer();
+  await bare.start();
+  try {
+    const ids = Array.from({ length: starts }, (_, n) => `b${String(n)}`);
+    await inFlight(['warm1', 'warm2'], 1, (id) => bare.put(http, id));
+    const startMs = performance.now();
+    await inFlight(ids, flight, (id) => bare.put(http, id));
+    return (1_000 * starts) / (performance.now() - startMs);
+  } finally {
+    await bare.end();
+  }
+}
+
+async function measureStarts(client: HostClient, agent: AgentProcess, http: HttpClient): Promise<void> {
   const ids = Array.from({ length: starts }, (_, n) => `s${String(n)}`);
   await inFlight(['warm1', 'warm2'], 1, (id) => begin(client, agent, id, ['true']));
   const before = await agent.usage();
@@ -81,8 +98,10 @@ async function measureStarts(client: HostClient, agent: AgentProcess): Promise<v
   await untilAll(client, agent, starts + 2, 'complete');
   const endedS = (performance.now() - startMs) / 1000;
   const after = await agent.usage();
+  const barePerSecond = await measureBare(http);
   print(
     `host starts accepted=${(starts / acceptedS).toFixed(0)}/s ran-to-end=${(starts / endedS).toFixed(0)}/s ` +
+      `bare-put=${barePerSecond.toFixed(0)}/s ratio-to-bare=${(starts / acceptedS / barePerSecond).toFixed(3)} ` +
       `answer-p50=${percentile(answersMs, 0.5).toFixed(1)}ms p99=${percentile(answersMs, 0.99).toFixed(1)}ms ` +
       `tasks=${String(starts)} in-flight=${String(flight)}`,
   );
@@ -162,7 +181,7 @@ async function measure(): Promise<void> {
   const client = new HostClient(http);
   let agent = await startAgentProcess(folder);
   try {
-    await measureStarts(client, agent);
+    await measureStarts(client, agent, http);
     agent = await measureRunning(client, agent, folder);
   } finally {
     await agent.end('SIGTERM');
