@@ -1,8 +1,9 @@
 /**
  * What one host carries: starts a second through its agent's API, how long each blocks the agent, what a shim of an idle
  * task holds, how soon a new agent has taken all tasks over, and what it costs that tasks have users and views of their own.
- * `bare-puts.ts` is the reference for starts, `host-process.ts` starts and kills the agent, `host-worker.ts` is its process, `host-orders.ts` makes the start orders. With
- * `--kills` the bench runs `soak/` too: an agent that is killed again and again.
+ * `host-process.ts` starts and kills the agent, `host-worker.ts` is its process, `host-orders.ts` makes the start orders, and
+ * `bare-puts.ts` sends them to a server that does nothing else, `bare-server.ts`. With `--kills` the bench runs `soak/` too: an
+ * agent that is killed again and again.
  *
  * `npm run bench -- host [--starts 1000] [--flight 16] [--running 500] [--rounds 3] [--kills 50] [--agents 1] [--seed 1]`
  */
