@@ -2,11 +2,8 @@ import type { CellEvent } from '../../src/wire/api/monitor-api.ts';
 
 /** So long before a conflict the other's commit may lie. */
 const BEFORE_MS = 10_000;
-/**
- * The store may tell the loser before it answers the winner, who says only then that it has placed something; where processors are
- * few, that takes seconds.
- */
-const TOLD_LATE_MS = 5_000;
+/** The store may tell the loser before it answers the winner, who says only then that it has placed something. */
+const TOLD_LATE_MS = 1_000;
 /** So long after it its loser may be placed elsewhere. */
 const AFTER_MS = 60_000;
 
