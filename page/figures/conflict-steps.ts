@@ -4,12 +4,13 @@ import type { CellEvent } from '../../src/wire/api/monitor-api.ts';
 const BEFORE_MS = 10_000;
 /** The store may tell the loser before it answers the winner, who says only then that it has placed something. */
 const TOLD_LATE_MS = 1_000;
+const WINNERS_MAX = 3;
 /** So long after it its loser may be placed elsewhere. */
 const AFTER_MS = 60_000;
 
 export interface ConflictStory {
   readonly conflict: CellEvent;
-  /** What the commit that came first did on the host; where its revision is not known, what others had placed there shortly before. */
+  /** What the commits that came first did on the host; where no revision is known, what others had placed there shortly before. */
   readonly winners: readonly CellEvent[];
   /** What came of the loser afterwards: decided again, placed, started. */
   readonly afterwards: readonly CellEvent[];
@@ -23,21 +24,33 @@ export function conflictStories(events: readonly CellEvent[], max: number): read
     .reverse()
     .map((conflict) => ({
       conflict,
-      winners: winnersIn(events, conflict).slice(-3),
+      winners: mostTelling(winnersIn(events, conflict)),
       afterwards: events.filter((event) => isAfterwards(event, conflict)).slice(0, 4),
     }));
 }
 
 function winnersIn(events: readonly CellEvent[], conflict: CellEvent): readonly CellEvent[] {
-  const { foundRevision, host } = conflict;
-  const first = events.filter(
-    (event) =>
-      foundRevision !== undefined && event.host === host && revisionOf(event) === String(foundRevision),
-  );
+  const first = events.filter((event) => isBetween(event, conflict));
   if (first.length > 0) return first;
   const rivals = events.filter((event) => isRival(event, conflict));
   const before = rivals.filter(({ atMs }) => atMs <= conflict.atMs);
   return before.length > 0 ? before : rivals.slice(0, 1);
+}
+
+/** The last commit may have freed room that an earlier one had taken: all of them came first. */
+function isBetween(event: CellEvent, { readRevision, foundRevision, host, source }: CellEvent): boolean {
+  if (readRevision === undefined || foundRevision === undefined) return false;
+  const revision = Number(revisionOf(event) ?? 0);
+  return (
+    event.host === host && event.source !== source && revision > readRevision && revision <= foundRevision
+  );
+}
+
+/** Of many, those that took room. */
+function mostTelling(winners: readonly CellEvent[]): readonly CellEvent[] {
+  const placed = winners.filter(({ kind }) => kind === 'placed');
+  const told = winners.length > WINNERS_MAX && placed.length > 0 ? placed : winners;
+  return told.slice(-WINNERS_MAX);
 }
 
 function isRival(event: CellEvent, { atMs, host, source }: CellEvent): boolean {

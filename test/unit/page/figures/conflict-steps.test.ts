@@ -34,6 +34,16 @@ it('28 who came first is the commit that the loser found, where its revision is 
   expect(stories.map(({ winners }) => winners)).toEqual([[winner, later]]);
 });
 
+it('28 a commit that freed room meanwhile does not hide the one that had taken it', () => {
+  const lost = { ...conflict, readRevision: 5, foundRevision: 9 };
+  const freed = ['8.1', '9.1', '9.2', '9.3'].map((id) =>
+    event(id, 1_005, 'released', 'monitor-1', { namespace: 'n', job: 'z', host: 'h1' }),
+  );
+  const winnersOf = (events: readonly CellEvent[]) => conflictStories(events, 10)[0]?.winners;
+  expect(winnersOf([winner, ...freed.slice(0, 1), lost])).toEqual([winner, freed[0]]);
+  expect(winnersOf([winner, ...freed, lost])).toEqual([winner]);
+});
+
 it('28 the winner may be told a moment after its loser, and one that was there before comes first', () => {
   const told = { ...winner, atMs: conflict.atMs + 5 };
   expect(conflictStories([conflict, told, again], 10)[0]?.winners).toEqual([told]);
