@@ -31,6 +31,7 @@ const PARTS = [
 ];
 /** What scripts and tests start besides. It is bundled apart with the benches, so that the product is not cut up for them. */
 const DEVELOPMENT = [
+  'bench/host/bare-server',
   'sim/mutants/main',
   'sim/mutants/mutants',
   'sim/seeds/main',

@@ -60,6 +60,27 @@ class Cost {
   }
 }
 
+interface Surrounding {
+  readonly env: NodeJS.ProcessEnv;
+  readonly reference: Cost;
+  readonly costs: readonly Cost[];
+}
+
+/** Where `NODE_EXTRA_CA_CERTS` is set, Node reads that file at every start: the reference pays for it too. Both ways are measured then. */
+function surroundingsOf(env: NodeJS.ProcessEnv): readonly Surrounding[] {
+  const { NODE_EXTRA_CA_CERTS: authorities, ...without } = env;
+  const here = surrounding(env, '');
+  return authorities === undefined ? [here] : [here, surrounding(without, ' without NODE_EXTRA_CA_CERTS')];
+}
+
+function surrounding(env: NodeJS.ProcessEnv, suffix: string): Surrounding {
+  const reference = new Cost(`node -e 0${suffix}`, ['-e', '0']);
+  const verbs = [['--help'], ['ps'], ['run', '--', 'true']].map(
+    (args) => new Cost(`moorage ${args.join(' ')}${suffix}`, [builtFile('cli/main.cjs'), ...args]),
+  );
+  return { env, reference, costs: [reference, ...verbs] };
+}
+
 async function measure(): Promise<void> {
   const base = mkdtempSync(join(tmpdir(), 'moorage-bench-'));
   const steps = new Steps((text) => void process.stderr.write(text));
@@ -73,15 +94,11 @@ async function measure(): Promise<void> {
       ...{ ...process.env, NO_COLOR: '1', MOORAGE_ADDR: cell.monitors.join(',') },
       ...(cell.credentials === undefined ? {} : { MOORAGE_CREDENTIALS: cell.credentials.folder }),
     };
-    const reference = new Cost('node -e 0', ['-e', '0']);
-    const costs = [
-      reference,
-      ...[['--help'], ['ps'], ['run', '--', 'true']].map(
-        (args) => new Cost(`moorage ${args.join(' ')}`, [builtFile('cli/main.cjs'), ...args]),
-      ),
-    ];
-    for (let round = 0; round < rounds; round++) for (const cost of costs) cost.measure(env);
-    for (const cost of costs) process.stdout.write(cost.line(reference));
+    const surroundings = surroundingsOf(env);
+    for (let round = 0; round < rounds; round++)
+      for (const { costs, env: around } of surroundings) for (const cost of costs) cost.measure(around);
+    for (const { reference, costs } of surroundings)
+      for (const cost of costs) process.stdout.write(cost.line(reference));
   } finally {
     await cell.stop({ erase: true });
     rmSync(base, { recursive: true, force: true });

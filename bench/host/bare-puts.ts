@@ -12,9 +12,13 @@ export class BareServer {
   });
   #address = '';
 
+  /** @throws when it does not come up */
   async start(): Promise<void> {
-    const [line] = (await once(createInterface({ input: this.#child.stdout }), 'line')) as [string];
-    this.#address = line;
+    const line = once(createInterface({ input: this.#child.stdout }), 'line') as Promise<[string]>;
+    const ended = once(this.#child, 'exit').then(() => null);
+    const first = await Promise.race([line, ended]);
+    if (first === null) throw new Error('the bare server ended');
+    [this.#address] = first;
   }
 
   /** @throws HttpError; Error when it answers otherwise */

@@ -32,11 +32,6 @@ class BytesMissing extends Error {
   }
 }
 
-/** The agent stops, or the reader is gone: what the task writes from here on is read after a cut, from where this one was. */
-class NotTheEnd extends Error {
-  override readonly name = 'NotTheEnd';
-}
-
 const CHUNK_BYTES_MAX = 64 * 1024;
 /** A missed hint costs a follower this long. */
 const LOOK_AGAIN_MS = 250;
@@ -85,7 +80,7 @@ async function* follow(
       if (!query.follow || over) return;
       await hints.wait(signal);
     }
-    throw new NotTheEnd();
+    throw new Error('the agent stops, or the reader is gone');
   } finally {
     hints.close();
   }

@@ -90,7 +90,7 @@ export class HostStreams {
     const added: ReportSource[] = [];
     for (const source of this.#registered.values()) if (this.#expect(source, follows)) added.push(source);
     this.#parts.beats.follow(Math.min(streamsMax, this.#streams.size + added.length));
-    // It tells of all its hosts sooner than streams to a share of them are opened, which would take its processors.
+    // All of the cell is told in one stream sooner than thousands are opened, which would take the processors from it.
     if (this.#parts.isBeingTold?.() !== true) for (const source of added) this.#open(source);
     if (this.#unfollowed.size !== before) this.#parts.onUnfollowed?.(this.#unfollowed.size);
   }

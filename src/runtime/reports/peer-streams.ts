@@ -54,7 +54,7 @@ export class PeerStreams implements Peers {
   }
 
   /** One of them is asked for the first time, and has not yet told all. */
-  get areNew(): boolean {
+  get hasNew(): boolean {
     for (const { state } of this.#streams.values()) if (state === 'new') return true;
     return false;
   }

@@ -217,7 +217,7 @@ export class ReportFollower {
     return {
       follows: (host, isFollowed) => own.follows(host, isFollowed),
       isRelayed: (host) => peers.hears(host),
-      isBeingTold: () => peers.areNew,
+      isBeingTold: () => peers.hasNew,
       onForgotten: (host) => {
         own.forget(host);
         peers.forget(host);
