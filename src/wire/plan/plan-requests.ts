@@ -47,10 +47,19 @@ export const movesRequest: z.ZodType<MovesRequest> = z.strictObject({
 export function readMovesRequest(body: unknown): MovesRequest {
   const request = readBody(movesRequest, body);
   const ids = request.moves.map(({ allocation }) => allocation);
-  const twice = ids.findIndex((one, n) => ids.indexOf(one) < n);
-  if (twice < 0) return request;
-  const detail = `${ids[twice] ?? ''} is moved twice`;
-  throw new ProblemError({ status: 400, code: 'bad-request', detail, path: `moves.${String(twice)}` });
+  refuseTwice(ids, { path: 'moves', done: 'moved' });
+  return request;
+}
+
+/** @throws ProblemError 400 with the place of the second one */
+function refuseTwice(ids: readonly string[], { path, done }: Record<'path' | 'done', string>): void {
+  const seen = new Set<string>();
+  for (const [at, id] of ids.entries()) {
+    const detail = `${id} is ${done} twice`;
+    if (seen.has(id))
+      throw new ProblemError({ status: 400, code: 'bad-request', detail, path: `${path}.${String(at)}` });
+    seen.add(id);
+  }
 }
 
 /** @throws ProblemError 400 with the place that is wrong */
@@ -67,5 +76,8 @@ export function readPlanRequest(body: unknown): PlanRequest {
 
 /** @throws ProblemError 400 with the place that is wrong */
 export function readSchedulerPlanRequest(body: unknown): SchedulerPlanRequest {
-  return readBody(schedulerPlanRequest, body);
+  const request = readBody(schedulerPlanRequest, body);
+  const ids = request.cell.placed.map((claim) => claim.id);
+  refuseTwice(ids, { path: 'cell.placed', done: 'placed' });
+  return request;
 }
