@@ -50,6 +50,7 @@ export default defineConfig({
           exclude: [...['integration', 'e2e', 'campaigns'].map((room) => `test/${room}/**`), ...MOCKING],
           // Tests of one worker share the modules that they load, which takes more time than most of them.
           isolate: false,
+          setupFiles: ['test/support/shared-records.ts'],
         },
       },
       { extends: true, test: { name: 'mocking', include: MOCKING } },

@@ -62,7 +62,10 @@ describe('moves that are asked for', () => {
 
   it('I64 keep what a newer version wrote into the record, of other moves and of its policy', async () => {
     await submit();
-    const known = (await recordOf()) as unknown as { job: { groups: { web: { reschedule: object } } } };
+    // A copy: what a codec gives may be shared, and frozen for that.
+    const known = structuredClone(
+      (await recordOf()) as unknown as { job: { groups: { web: { reschedule: object } } } },
+    );
     Object.assign(known.job.groups.web.reschedule, { onFullMoon: true });
     const later = { allocation: 'a2', reason: '', by: 'ada', untilMs: 1e15, softly: true };
     const value = jobCodec.encode({ ...known, moves: [later] } as never);
