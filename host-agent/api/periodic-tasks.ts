@@ -1,6 +1,7 @@
 import type { Clock } from '../../src/ports/clock.ts';
 import type { Log } from '../../src/ports/telemetry.ts';
 import { REPORT_BEAT_MS } from '../../src/runtime/reports/beat-interval.ts';
+import { every } from '../../src/runtime/wait/wait.ts';
 import type { HostAgent } from '../agent.ts';
 import type { Registrar } from './registration.ts';
 
@@ -63,18 +64,6 @@ export function startPeriodicTasks(
     ends.push(onAndOn(clock, () => agent.watchFolders()));
   }
   return () => ends.forEach((end) => end());
-}
-
-function every(clock: Clock, delayMs: number, work: () => void): () => void {
-  let cancel = (): void => undefined;
-  const next = (): void => {
-    cancel = clock.after(delayMs, () => {
-      work();
-      next();
-    });
-  };
-  next();
-  return () => cancel();
 }
 
 /** Again after as long as the work says. */

@@ -9,4 +9,9 @@ export interface Clock {
    * @returns cancels; does nothing when it has run
    */
   after(delayMs: number, wake: () => void): () => void;
+  /**
+   * How long to wait for the next tick of this period, between half a period and one and a half. What a process does periodically
+   * is done at the same ticks: most of what an idle process costs is that it wakes up. Absent: the period.
+   */
+  untilTickMs?(periodMs: number): number;
 }

@@ -24,6 +24,10 @@ export const systemClock: Clock = {
     wait(delayMs);
     return () => clearTimeout(timer);
   },
+  untilTickMs(periodMs) {
+    const nowMs = performance.now();
+    return Math.ceil(nowMs / periodMs + 1 / 2) * periodMs - nowMs;
+  },
 };
 
 /** A draw from the secure source costs 20 µs however small it is, and ids are made by the ten thousand. */

@@ -63,6 +63,10 @@ export class MergedView {
     return this.#index.entries();
   }
 
+  get isEmpty(): boolean {
+    return this.#index.entries().next().done === true;
+  }
+
   get(host: string): HostEntry | undefined {
     return this.#index.get(host);
   }

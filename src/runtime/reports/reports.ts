@@ -31,6 +31,7 @@ import { PeerStreams } from './peer-streams.ts';
 import type { ReportSource } from './stream-reader.ts';
 import { JobQueries } from './job-queries.ts';
 import { ReportReader } from './stream-reader.ts';
+import { atTick } from '../wait/wait.ts';
 
 export interface ReportFollowerDeps {
   readonly http: HttpClient;
@@ -88,6 +89,8 @@ export class ReportFollower {
   readonly #questions: JobQueries;
   #state: 'new' | 'following' | 'closed' = 'new';
   #cancelCheck: () => void = () => undefined;
+  /** It looks for silent hosts again and again. */
+  #isChecking = false;
 
   constructor(deps: ReportFollowerDeps) {
     const { clock, random, options } = deps;
@@ -180,11 +183,11 @@ export class ReportFollower {
     if (this.#state === 'new') {
       this.#state = 'following';
       this.#merged.start();
-      // In mode `any-one` the monitor says which hosts are silent.
-      if (this.#mode === 'all') this.#findSilent();
     }
     this.#peers?.refresh();
     this.#streams.refresh();
+    // In mode `any-one` the monitor says which hosts are silent.
+    if (this.#mode === 'all' && !this.#isChecking) this.#findSilent();
     this.#merged.checkComplete();
   }
 
@@ -204,7 +207,9 @@ export class ReportFollower {
       if (this.#peers !== null) this.#streams.share();
     }
     const everyMs = Math.min(this.#beats.ms, this.#peers === null ? Infinity : SHARE_CHECK_MS);
-    this.#cancelCheck = this.#clock.after(everyMs, () => this.#findSilent());
+    // A scheduler follows no host itself while a monitor tells of all of them.
+    this.#isChecking = this.#peers !== null || !this.#merged.isEmpty;
+    if (this.#isChecking) this.#cancelCheck = atTick(this.#clock, everyMs, () => this.#findSilent());
   }
 
   /** How the streams of hosts are shared. */

@@ -3,7 +3,7 @@
  * `AbortSignal.timeout` may be used.
  *
  * - `wait.ts`: waits for a time (`sleep`), for signals (`untilAborted`), with a deadline (`withDeadline`), and calls work
- *   periodically (`every`)
+ *   periodically (`every`, `atTick`)
  * - `backoff.ts`: delays between retries; `outage.ts`: what the log says of them
  * - `retry.ts`: repeats a call of the store until it is answered
  * - `semaphore.ts`: so much at once, the rest in order; `keyed-mutex.ts`: one at a time for each key
@@ -66,15 +66,20 @@ export function withDeadline(clock: Clock, ms: number, caller: AbortSignal): Dea
   };
 }
 
+/** Calls `work` once after about the period, with what else the process does periodically. @returns cancels */
+export function atTick(clock: Clock, periodMs: number, work: () => void): () => void {
+  return clock.after(clock.untilTickMs?.(periodMs) ?? periodMs, work);
+}
+
 /**
- * Calls `work` again and again, `periodMs` after it last returned; never twice at once.
+ * Calls `work` again and again, about `periodMs` after it last returned; never twice at once.
  * @returns stops it
  */
 export function every(clock: Clock, periodMs: number, work: () => void): () => void {
   let cancel: () => void = () => undefined;
   let stopped = false;
   const plan = (): void => {
-    cancel = clock.after(periodMs, () => {
+    cancel = atTick(clock, periodMs, () => {
       work();
       if (!stopped) plan();
     });

@@ -1,3 +1,4 @@
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { sha256Hex } from '../../../../src/adapters/system/digest.ts';
 import { systemClock, systemRandom } from '../../../../src/adapters/system/system.ts';
@@ -27,6 +28,26 @@ describe('system adapters', () => {
     await new Promise<void>((resolve) => systemClock.after(5, resolve));
     cancel();
     expect(woken).toBe(false);
+  });
+
+  it('what is due periodically is due together, and never less than half a period away', () => {
+    fc.assert(
+      fc.property(
+        fc.integer({ min: 1, max: 100_000 }),
+        fc.integer({ min: 1, max: 10 }),
+        (periodMs, times) => {
+          const wantedMs = [periodMs, periodMs * times];
+          const beforeMs = systemClock.monotonicMs();
+          const [one = 0, other = 0] = wantedMs.map((each) => systemClock.untilTickMs?.(each) ?? 0);
+          const tookMs = systemClock.monotonicMs() - beforeMs;
+          expect(one).toBeGreaterThanOrEqual(periodMs / 2);
+          expect(one).toBeLessThanOrEqual(1.5 * periodMs);
+          // Both are whole numbers of the shorter period apart, but for the time between the two calls.
+          const apart = (other - one) / periodMs;
+          expect(Math.abs(apart - Math.round(apart)) * periodMs).toBeLessThanOrEqual(tookMs + 1e-3);
+        },
+      ),
+    );
   });
 
   it('chance stays within its bounds', () => {

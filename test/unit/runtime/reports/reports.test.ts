@@ -60,6 +60,20 @@ describe('ReportFollower, all hosts', () => {
     expect(told).toEqual([1, 0]);
   });
 
+  it('is at rest while there is no host to follow, and looks for silent ones as soon as there is', async () => {
+    const { clock, network, hosts, sources } = await world(1);
+    let isWanted = false;
+    const follower = follow(network, clock, () => (isWanted ? sources() : []));
+    expect(follower.view.complete).toBe(true);
+    expect(clock.pending).toBe(0);
+    isWanted = true;
+    follower.refresh();
+    await until(() => follower.view.host('h1')?.asOfMs != null);
+    await hosts[0]?.close();
+    await clock.advance(SILENCE_MS + 2_000);
+    expect(follower.view.host('h1')?.staleSinceMs).not.toBeNull();
+  });
+
   it('merges every host and says when the view is complete', async () => {
     const { clock, network, hosts, sources } = await world(3);
     hosts[1]?.change(reportOf('h2', 'a1'));
