@@ -25,7 +25,7 @@ const WHY_AFTER_MS = 2_000;
 const WHY_EVERY_MS = 5_000;
 /** How long the rest of the output may take once the run has ended: a lost host never ends its stream. */
 const OUTPUT_GRACE_MS = 5_000;
-/** A stream that ended although the run did not: its monitor stopped, and another one has the rest. */
+/** An output that ended although the run has not: its allocation was evicted, and another one's follows. */
 const REOPEN_MS = 200;
 
 /** Problems of one allocation's output, not of the run. */
