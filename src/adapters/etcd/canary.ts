@@ -14,6 +14,8 @@ export interface CanaryOptions {
   readonly random: Pick<Random, 'fraction'>;
   /** Has something come through each watch since then (monotonic)? */
   readonly isHeardSince: (sinceMs: number) => boolean;
+  /** Has the store answered a call, of whatever kind, since then (monotonic)? */
+  readonly isAnsweredSince: (sinceMs: number) => boolean;
   /** Called one interval after a canary was written: a watch that nothing has come through since then is cut off. */
   readonly onDue: (writtenAtMs: number) => void;
 }
@@ -25,12 +27,15 @@ export interface CanaryOptions {
 const FRESH = 0.75;
 /** How much earlier a tick may come, as a part of the interval: processes that began together do not write together for ever. */
 const EARLIER_MAX = 0.2;
+/** In intervals: an older answer than this does not do any more, so each process asks at least every three. */
+const ANSWER_KEPT = 2;
 
 /**
  * Every interval, something must come through every watch: a link that is open in one direction only gives no event and no
  * error, and nothing else distinguishes it from a quiet cell. So a small key is written, unless something has just come, such as
- * what another process wrote: a write is synced to disk, and brought to all that watch the key. Otherwise the key is read,
- * since a process that only follows learns from the reply that another store answers.
+ * what another process wrote: a write is synced to disk, and brought to all that watch the key. A process that asks nothing else of
+ * the store reads the key now and then, since it learns from replies that another store answers. A store that begins again cuts
+ * all watches, which then list: this is for one behind a proxy that does not.
  */
 export class Canary {
   readonly #options: CanaryOptions;
@@ -54,15 +59,20 @@ export class Canary {
 
   /** @param writtenAtMs of the canary that was written at the tick before; null: none was */
   #tick(writtenAtMs: number | null): void {
-    const { clock, intervalMs, random, isHeardSince, onDue } = this.#options;
+    const { clock, intervalMs, isHeardSince, isAnsweredSince, onDue } = this.#options;
     if (writtenAtMs !== null) onDue(writtenAtMs);
     if (!this.#running) return;
-    const isFresh = isHeardSince(clock.monotonicMs() - FRESH * intervalMs);
-    void (isFresh ? this.#read() : this.#write()).then((written) => {
-      if (!this.#running) return;
-      const delayMs = intervalMs * (1 - EARLIER_MAX * random.fraction());
-      this.#cancel = clock.after(delayMs, () => this.#tick(written));
-    });
+    const nowMs = clock.monotonicMs();
+    const isFresh = isHeardSince(nowMs - FRESH * intervalMs);
+    if (isFresh && isAnsweredSince(nowMs - ANSWER_KEPT * intervalMs)) this.#next(null);
+    else void (isFresh ? this.#read() : this.#write()).then((written) => this.#next(written));
+  }
+
+  #next(writtenAtMs: number | null): void {
+    if (!this.#running) return;
+    const { clock, intervalMs, random } = this.#options;
+    const delayMs = intervalMs * (1 - EARLIER_MAX * random.fraction());
+    this.#cancel = clock.after(delayMs, () => this.#tick(writtenAtMs));
   }
 
   /** @returns null: nothing was written */

@@ -98,6 +98,8 @@ export class EtcdCellStore implements CellStore {
   readonly #canary: Canary;
   readonly #limit: TxnLimit;
   readonly #identity: StoreIdentity;
+  /** The last reply (monotonic). */
+  #answeredAtMs = -Infinity;
   #closed = false;
 
   constructor(options: EtcdStoreOptions) {
@@ -116,6 +118,7 @@ export class EtcdCellStore implements CellStore {
       intervalMs: options.canaryIntervalMs ?? CANARY_INTERVAL_MS,
       random: systemRandom,
       isHeardSince: (sinceMs) => [...this.#followings].every((following) => following.hasHeardSince(sinceMs)),
+      isAnsweredSince: (sinceMs) => this.#answeredAtMs >= sinceMs,
       onDue: (writtenAtMs) => {
         for (const following of [...this.#followings]) following.expectCanary(writtenAtMs);
       },
@@ -257,6 +260,7 @@ export class EtcdCellStore implements CellStore {
     return (header) => {
       if (!this.#identity.isKnown && this.#options.limits === undefined) this.#limit.learn();
       onReply(header);
+      this.#answeredAtMs = this.#options.clock.monotonicMs();
     };
   }
 }

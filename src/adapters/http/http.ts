@@ -64,7 +64,8 @@ export interface FastifyServerOptions extends Reach {
 const REQUEST_TIMEOUT_MS = 2_000;
 const HEADERS_TIMEOUT_MS = 1_000;
 const CONNECTION_TIMEOUT_MS = 3_000;
-const CONNECTIONS_CHECK_MS = 500;
+/** How late it may be noticed that they are over. */
+const CONNECTIONS_CHECK_MS = 1_000;
 /** Clients keep a free connection for 4 s (`node-client.ts`; undici by default), so that it is they who end it. */
 const KEEP_ALIVE_MS = 5_000;
 const HEADER_BYTES_MAX = 8 * 1024;

@@ -26,7 +26,7 @@ const DEAR_METRICS = ['handles', 'resources', 'requests'].flatMap((what) => [
 ]);
 
 /** How often the delay of the event loop is looked at. Every 10 ms, as by default, takes up to 0.6 % of a core in an idle process. */
-const LAG_EVERY_MS = 500;
+const LAG_EVERY_MS = 1_000;
 
 type Labels = Readonly<Record<string, string>>;
 
