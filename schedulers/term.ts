@@ -158,6 +158,7 @@ export class SchedulerTerm implements Term {
     const fillsOf = (job: OwnedJob): readonly Fill[] => this.decider.todoOf(job, wallMs(world)).fills;
     const pipeline = new CommitPipeline(this, {
       ...{ tickets, intents, fillsOf },
+      startsWait: () => this.#starts.isHolding,
       start: (job, entry) => this.#starts.add(job.namespace, entry.allocation.host, () => start(job, entry)),
       onPlanEnded: () => {
         this.#reports.hostsChanged();

@@ -2,9 +2,9 @@
  * From a decided plan to a durable one. The order of S4.27 holds for every placement: it is assumed in memory first, then
  * come the tickets, then the commit, and only what is committed is started. What is refused on the way is undone.
  *
- * 1. `tickets.ts` says when tickets are asked for: all those of a plan here, before its commit; and one again before a start
- *    (`hosts/starter.ts`) whose ticket is missing, as after a take-over, or has less than 2 s left. `start-terms.ts` has what
- *    is asked, and what a start order contains; `ticket-client.ts` sends it to an arbiter.
+ * 1. `tickets.ts` says when tickets are asked for: all those of a plan here, before its commit; or, of what would wait for its start
+ *    anyway, before that start (`hosts/starter.ts`), as where the ticket is missing after a take-over, or has less than 2 s left.
+ *    `start-terms.ts` has what is asked, and what a start order contains; `ticket-client.ts` sends it to an arbiter.
  * 2. A gang is checked once more (`gangs/gangs.ts`): it may have changed while the tickets were asked for.
  * 3. `CommitPipeline` (this file) hands the plan to `src/runtime/commit/commit.ts`, which drafts one transaction or several from
  *    the newest ledgers that are known by then, newer ones than the decision saw among them, and checks the fit against these.
@@ -63,6 +63,8 @@ export interface CommitPipelineParts {
   readonly tickets: Tickets;
   readonly intents: Intents;
   readonly start: (job: OwnedJob, entry: Entry) => void;
+  /** What is committed now waits for its start, since the scheduler is busy. */
+  readonly startsWait: () => boolean;
   readonly onPlanEnded: () => void;
   readonly fillsOf: (job: OwnedJob) => readonly Fill[];
 }
@@ -103,7 +105,7 @@ export class CommitPipeline {
     const { entries, atomicity, evictions = [], releases = [] } = plan;
     this.#underWay += entries.length;
     try {
-      const answers = this.#term.options.enforcement ? await this.#askTickets(job, plan) : null;
+      const answers = this.#needsTickets(job, plan) ? await this.#askTickets(job, plan) : null;
       const ready = answers === null ? entries : this.#withTickets(job, entries, answers, atomicity);
       const answered = answers?.every((answer) => !('unanswered' in answer)) ?? true;
       if (ready.length === 0) return answered;
@@ -124,6 +126,13 @@ export class CommitPipeline {
       if (!job.dropped && !(isPlain && isAtRest(job, entries))) this.#term.enqueue(job);
       this.#parts.onPlanEnded();
     }
+  }
+
+  /** A gang, and what takes the place of others, is not committed unless it may start. */
+  #needsTickets(job: OwnedJob, { atomicity, evictions = [], releases = [] }: DecidedPlan): boolean {
+    if (!this.#term.options.enforcement) return false;
+    const isPlain = atomicity === 'incremental' && evictions.length + releases.length === 0;
+    return !(isPlain && this.#parts.startsWait() && this.#parts.tickets.mayWait(job));
   }
 
   async #askTickets(job: OwnedJob, plan: DecidedPlan): Promise<readonly TicketOutcome[]> {

@@ -10,6 +10,8 @@ import type { SchedulerWorld } from '../state/state.ts';
 const REQUESTS_MAX = 4;
 /** Arbiters asked before giving up; a grant that was made and whose answer was lost expires by itself. */
 const ARBITERS_MAX = 3;
+/** What was granted so long ago says nothing any more of what would be granted now. */
+const GRANTED_KEPT_MS = 2_000;
 
 interface Waiting {
   readonly unit: readonly StartTerms[];
@@ -24,6 +26,8 @@ export class TicketClient {
   readonly #scheduler: string;
   readonly #client: ArbiterClient;
   readonly #arbiters: Table<RoleRecord>;
+  /** By namespace without a quota: when an arbiter last granted all that a request wanted of it (monotonic). */
+  readonly #grantedAtMs = new Map<string, number>();
   readonly #waiting: Waiting[] = [];
   readonly #requests = new Batches(
     REQUESTS_MAX,
@@ -51,6 +55,12 @@ export class TicketClient {
       this.#waiting.push({ unit, traceparent, answer });
       this.#requests.schedule();
     });
+  }
+
+  /** An arbiter has just granted all that was asked for in this namespace, which has no quota: it would grant more. */
+  grantsAll(namespace: string): boolean {
+    const atMs = this.#grantedAtMs.get(namespace) ?? -Infinity;
+    return this.#world.clock.monotonicMs() - atMs <= GRANTED_KEPT_MS;
   }
 
   close(): void {
@@ -82,7 +92,20 @@ export class TicketClient {
     const units = batch.map(({ unit }) => unit);
     const traces = batch.map(({ traceparent }) => traceparent);
     const answers = await this.#client.tickets(this.#addresses(), this.#scheduler, units, traces);
+    this.#note(units, answers);
     for (const [i, { answer }] of batch.entries()) answer(answers[i] ?? []);
+  }
+
+  #note(units: readonly (readonly StartTerms[])[], answers: readonly (readonly TicketOutcome[])[]): void {
+    const nowMs = this.#world.clock.monotonicMs();
+    const refused = new Set<string>();
+    for (const [i, unit] of units.entries()) {
+      const namespace = unit[0]?.namespace ?? '';
+      const isGranted = answers[i]?.every((answer) => 'ticket' in answer) ?? false;
+      if (!isGranted || this.#client.isLimited(namespace)) refused.add(namespace);
+      else this.#grantedAtMs.set(namespace, nowMs);
+    }
+    for (const namespace of refused) this.#grantedAtMs.delete(namespace);
   }
 
   /** From a random start, so that schedulers spread over the arbiters. */

@@ -2,6 +2,7 @@ import type { TicketOutcome } from '../../src/clients/arbiter-client.ts';
 import type { Host } from '../../src/core/host/host.ts';
 import type { Atomicity } from '../../src/core/commit/plan.ts';
 import type { StartTerms } from '../../src/core/quota/ticket.ts';
+import { FINAL_GRANT_REFUSALS } from '../../src/wire/api/arbiter-api.ts';
 import type { Entry, OwnedJob } from '../state/owned-job.ts';
 import type { Term } from '../state/state.ts';
 import type { Launches } from './start-terms.ts';
@@ -12,9 +13,10 @@ import type { TicketClient } from './ticket-client.ts';
 const TICKET_MARGIN_MS = 2_000;
 
 /**
- * When tickets are asked for: before the commit of a plan, for all of it (`commit.ts`); and before a start whose ticket is missing or about
- * to expire, as after a take-over (`hosts/starter.ts`). A grant counts against its quota until the host reports the allocation, or else until 38 s
- * are over (`arbiter/grant-book.ts`), so none is asked for before the placement is assumed.
+ * When tickets are asked for: before the commit of a plan, for all of it (`commit.ts`), so that nothing is claimed that may not start;
+ * and before a start whose ticket is missing or about to expire (`hosts/starter.ts`): after a take-over, and where the start waited anyway
+ * (`mayWait`). A grant counts against its quota until the host reports the allocation, or else until 38 s are over
+ * (`arbiter/grant-book.ts`), so none is asked for before the placement is assumed.
  */
 export class Tickets {
   readonly #term: Term;
@@ -25,6 +27,14 @@ export class Tickets {
     this.#term = term;
     this.#launches = launches;
     this.#client = client;
+  }
+
+  /**
+   * May the tickets of these placements be asked for when their starts go out? The time in which another scheduler can take their places
+   * ends sooner, and no ticket grows old meanwhile. Only where nothing speaks against a grant.
+   */
+  mayWait({ namespace }: OwnedJob): boolean {
+    return this.#client.grantsAll(namespace);
   }
 
   /**
@@ -54,10 +64,14 @@ export class Tickets {
     const { options, world } = this.#term;
     if (!options.enforcement) return null;
     if (entry.ticket !== null && entry.ticket.expiresMs - world.clock.nowMs() > TICKET_MARGIN_MS) return null;
+    entry.stage = 'ticket';
     const terms = startTermsOf(orderedBy(options.id, entry.allocation), host, digest);
-    const [answer] = await this.#client.ask([terms], traceparent);
+    const span = world.tracer?.begin('ticket', traceparent) ?? null;
+    const [answer] = await this.#client.ask([terms], span?.traceparent ?? traceparent);
+    const isGranted = answer !== undefined && 'ticket' in answer;
+    span?.end({ allocation: entry.allocation.id, refused: isGranted ? 0 : 1 });
     if (answer === undefined || 'unanswered' in answer) return 'unanswered';
-    if ('refusal' in answer) return 'refused';
+    if ('refusal' in answer) return FINAL_GRANT_REFUSALS.has(answer.refusal.code) ? 'refused' : 'unanswered';
     entry.ticket = { text: answer.ticket, expiresMs: answer.expiresMs };
     return null;
   }

@@ -69,13 +69,19 @@ export class StartQueue {
     return this.#waiting;
   }
 
+  /** One that is added now waits. */
+  get isHolding(): boolean {
+    const nowMs = this.#clock.monotonicMs();
+    return this.#isBusy(nowMs) || this.waiting > 0 || !this.#whileIdle.isFree(nowMs);
+  }
+
   /**
    * @param host where it is to start; null: it is about no single host
    * @param start called once, at once or later, unless the queue is closed before
    */
   add(namespace: string, host: string | null, start: Start): void {
     const nowMs = this.#clock.monotonicMs();
-    if (!this.#isBusy(nowMs) && this.waiting === 0 && this.#whileIdle.isFree(nowMs)) {
+    if (!this.isHolding) {
       this.#go(start, this.#whileIdle, nowMs);
       return;
     }

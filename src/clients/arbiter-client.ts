@@ -9,7 +9,7 @@ import type {
   TicketGrant,
   TicketRequest,
 } from '../wire/api/arbiter-api.ts';
-import { PLACEMENTS_MAX, requestFor } from '../wire/api/arbiter-api.ts';
+import { FINAL_GRANT_REFUSALS, PLACEMENTS_MAX, requestFor } from '../wire/api/arbiter-api.ts';
 import { traceHeaders } from '../core/trace/trace-headers.ts';
 import { ProblemError } from '../wire/api/problem.ts';
 import { bodyOf } from './clients.ts';
@@ -185,7 +185,7 @@ function inRequests(
 /** A ticket, or a refusal that every other arbiter would repeat. */
 function isFinal(outcome: TicketOutcome | undefined): boolean {
   if (outcome === undefined || 'unanswered' in outcome) return false;
-  return 'ticket' in outcome || !PASSED_ON.has(outcome.refusal.code);
+  return 'ticket' in outcome || FINAL_GRANT_REFUSALS.has(outcome.refusal.code);
 }
 
 /** Of two outcomes the heavier one stands: the keeper of the quota says why, a standby only names the keeper. */
@@ -194,5 +194,3 @@ function weight(outcome: TicketOutcome): number {
   if ('ticket' in outcome) return 3;
   return outcome.refusal.code === 'standby' ? 1 : 2;
 }
-
-const PASSED_ON: ReadonlySet<string> = new Set(['standby', 'starting', 'view-incomplete', 'busy']);

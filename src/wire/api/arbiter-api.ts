@@ -144,6 +144,8 @@ export type TicketGrant =
  */
 export const GRANT_REFUSALS = ['quota', 'paused', 'starting', 'view-incomplete', 'standby', 'busy'] as const;
 export type GrantRefusalCode = (typeof GRANT_REFUSALS)[number];
+/** These stand until an operator changes something or something ends; every other arbiter would repeat them. */
+export const FINAL_GRANT_REFUSALS: ReadonlySet<GrantRefusalCode> = new Set(['quota', 'paused']);
 
 export interface GrantRefusal {
   readonly code: GrantRefusalCode;

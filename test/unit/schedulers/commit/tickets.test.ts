@@ -2,6 +2,8 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Fate } from '../../../support/memory-network.ts';
 import { sha256Hex } from '../../../../src/adapters/system/digest.ts';
 import { canonicalJson } from '../../../../src/core/json/canonical-json.ts';
+import type { Group } from '../../../../src/core/cell/job.ts';
+import type { TicketRequest } from '../../../../src/wire/api/arbiter-api.ts';
 import { CellWorld, makeJob } from '../cell-world.ts';
 import { FakeArbiter } from '../fake-arbiter.ts';
 
@@ -179,4 +181,86 @@ describe('a scheduler that needs tickets', () => {
       await lonely.close();
     }
   });
+});
+
+describe('a busy scheduler, whose starts wait', () => {
+  const JOBS = 300;
+  let world: CellWorld;
+  let arbiter: FakeArbiter;
+  beforeEach(async () => {
+    world = new CellWorld();
+    arbiter = await new FakeArbiter(world).join();
+    for (let n = 1; n <= 3; n++) await world.host(`h${String(n)}`, 100 * JOBS);
+  });
+  afterEach(() => world.close());
+
+  const submitAll = (group: Partial<Group> = {}): Promise<unknown> =>
+    Promise.all(
+      Array.from({ length: JOBS }, (_, n) => world.submit(makeJob(`j${String(n)}`, {}, group, 100))),
+    );
+
+  /** Of each allocation, whether it was committed when a ticket was first asked for it. */
+  function watchRequests(): ReadonlyMap<string, boolean> {
+    const committed = new Map<string, boolean>();
+    world.fate = ({ url, body }) => {
+      if (!url.endsWith('/v1/tickets')) return 'pass';
+      const stored = new Set(world.allocations().map(({ id }) => id));
+      for (const { claim } of (body as TicketRequest).placements)
+        if (!committed.has(claim.id)) committed.set(claim.id, stored.has(claim.id));
+      return 'pass';
+    };
+    return committed;
+  }
+
+  it('S4.14 S4.27 asks for a ticket with the start, once an arbiter has granted all in a namespace without a quota', async () => {
+    const committed = watchRequests();
+    await world.scheduler({ id: 'batch-1', enforcement: true });
+    await submitAll();
+    await world.until(() => world.running().length === JOBS, 'the starts');
+    expect(new Set(committed.values())).toEqual(new Set([false, true]));
+    const orders = [...world.hosts.values()].flatMap((host) => host.orders);
+    expect(orders).toHaveLength(JOBS);
+    expect(new Set(orders.map(({ ticket }) => ticket)).size).toBe(JOBS);
+    expect(arbiter.requests.flatMap(({ placements }) => placements)).toHaveLength(JOBS);
+  });
+
+  it('I9 commits nothing without its ticket in a namespace with a quota', async () => {
+    arbiter.limited = ['default'];
+    const committed = watchRequests();
+    await world.scheduler({ id: 'batch-1', enforcement: true });
+    await submitAll();
+    await world.until(() => world.running().length === JOBS, 'the starts');
+    expect([...committed.values()].filter(Boolean)).toEqual([]);
+  });
+
+  it('S4.12 commits no gang without its tickets', async () => {
+    const committed = watchRequests();
+    await world.scheduler({ id: 'batch-1', enforcement: true });
+    await submitAll({ count: 2, gang: true });
+    await world.until(() => world.running().length === 2 * JOBS, 'the starts');
+    expect([...committed.values()].filter(Boolean)).toEqual([]);
+  });
+
+  it.each([
+    ['quota', null],
+    ['busy', 1_000],
+  ] as const)(
+    'S4.12 is refused with %s: what was committed meanwhile waits or is given back, and nothing starts without a ticket',
+    async (code, retryAfterMs) => {
+      const committed = watchRequests();
+      await world.scheduler({ id: 'batch-1', enforcement: true });
+      await submitAll();
+      await world.until(() => committed.size > 0 && world.allocations().length > 0, 'a commit');
+      arbiter.refusal = { code, detail: 'no more', retryAfterMs };
+      await world.clock.advance(60_000);
+      const startedBefore = world.running().length;
+      expect(startedBefore).toBeLessThan(JOBS);
+      // A quota is no matter of time: claims go back, and only what has its ticket stays.
+      if (code === 'quota') expect(world.allocations()).toHaveLength(startedBefore);
+      expect(world.ledgersAreTrue()).toBe(true);
+      arbiter.refusal = null;
+      await world.until(() => world.running().length === JOBS, 'the starts', 120_000);
+      expect(world.ledgersAreTrue()).toBe(true);
+    },
+  );
 });
