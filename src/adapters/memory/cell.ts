@@ -1,6 +1,7 @@
 import type { Clock } from '../../ports/clock.ts';
 import type { Attempt, AttemptReply, Change, Entry, Revision, Write } from '../../ports/cell-store.ts';
 import { StoreError } from '../../ports/cell-store.ts';
+import { EntryFolders } from './entry-folders.ts';
 
 /** As etcd counts: an empty store is at revision 1. */
 const FIRST_REVISION = 1;
@@ -41,8 +42,7 @@ interface Lease {
  */
 export class MemoryCell {
   readonly #clock: Clock;
-  /** By folder (the key up to its last slash), so that listing a small folder does not walk the large ones. */
-  readonly #folders = new Map<string, Map<string, Entry>>();
+  readonly #entries = new EntryFolders();
   readonly #leaseOf = new Map<string, string>();
   readonly #leases = new Map<string, Lease>();
   readonly #listeners = new Set<{ readonly prefix: string; readonly report: CellListener }>();
@@ -66,30 +66,19 @@ export class MemoryCell {
   }
 
   get(key: string): Entry | undefined {
-    return this.#folders.get(folderOf(key))?.get(key);
+    return this.#entries.get(key);
   }
 
   /** Everything under the prefix, by key. */
   list(prefix: string): Entry[] {
-    const entries: Entry[] = [];
-    for (const [folder, keys] of this.#folders) {
-      const whole = folder.startsWith(prefix);
-      if (!whole && !prefix.startsWith(folder)) continue;
-      for (const [key, entry] of keys) if (whole || key.startsWith(prefix)) entries.push(entry);
-    }
-    return entries.sort((a, b) => (a.key < b.key ? -1 : 1));
-  }
-
-  #isEmpty(prefix: string): boolean {
-    for (const [folder, keys] of this.#folders) if (folder.startsWith(prefix) && keys.size > 0) return false;
-    return true;
+    return this.#entries.list(prefix);
   }
 
   /** @throws StoreError `closed` when a put names a session that has ended */
   apply(attempt: Attempt): CellReply {
     const holds =
       attempt.compares.every((c) => (this.get(c.key)?.[c.target] ?? 0) === c.equals) &&
-      (attempt.empty ?? []).every((prefix) => this.#isEmpty(prefix));
+      (attempt.empty ?? []).every((prefix) => this.#entries.isEmpty(prefix));
     if (!holds) return { outcome: 'refused', revision: this.#revision, found: this.#find(attempt.readBack) };
     for (const write of attempt.writes) {
       if (write.kind === 'put' && write.session !== undefined && !this.#leases.has(write.session.id))
@@ -153,13 +142,13 @@ export class MemoryCell {
   load(saved: SavedCell | null, bumpedTo?: number): void {
     const { revision, oldestRevision, base, history, leaseOf, leaseTtlsMs } = saved ?? EMPTY;
     for (const { cancelExpiry } of this.#leases.values()) cancelExpiry();
-    for (const rows of [this.#leases, this.#leaseOf, this.#folders, this.#base]) rows.clear();
+    for (const rows of [this.#leases, this.#leaseOf, this.#entries, this.#base]) rows.clear();
     for (const [key, entry] of base) this.#base.set(key, entry);
     this.#history = [...history];
     [this.#revision, this.#oldest] = [revision, oldestRevision];
     const entries = new Map(base);
     for (const { changes } of history) applyChanges(entries, changes);
-    for (const entry of entries.values()) this.#folderFor(entry.key).set(entry.key, entry);
+    for (const entry of entries.values()) this.#entries.set(entry);
     for (const [id, ttlMs] of leaseTtlsMs) this.#grant(id, ttlMs);
     for (const [key, id] of leaseOf) this.#attach(key, id);
     if (bumpedTo === undefined) return;
@@ -233,30 +222,19 @@ export class MemoryCell {
   }
 
   #put(key: string, value: string, lease: string | undefined, revision: number): Change {
-    const keys = this.#folderFor(key);
     const entry: Entry = {
       key,
       value,
-      createRevision: keys.get(key)?.createRevision ?? revision,
+      createRevision: this.get(key)?.createRevision ?? revision,
       modRevision: revision,
     };
-    keys.set(key, entry);
+    this.#entries.set(entry);
     this.#attach(key, lease);
     return { kind: 'put', entry };
   }
 
-  #folderFor(key: string): Map<string, Entry> {
-    const folder = folderOf(key);
-    let keys = this.#folders.get(folder);
-    if (keys === undefined) this.#folders.set(folder, (keys = new Map<string, Entry>()));
-    return keys;
-  }
-
   #delete(key: string): boolean {
-    const folder = folderOf(key);
-    const keys = this.#folders.get(folder);
-    if (keys?.delete(key) !== true) return false;
-    if (keys.size === 0) this.#folders.delete(folder);
+    if (!this.#entries.delete(key)) return false;
     this.#attach(key, undefined);
     return true;
   }
@@ -278,10 +256,6 @@ function applyChanges(entries: Map<string, Entry>, changes: readonly Change[]): 
     if (change.kind === 'put') entries.set(change.entry.key, change.entry);
     else entries.delete(change.key);
   }
-}
-
-function folderOf(key: string): string {
-  return key.slice(0, key.lastIndexOf('/') + 1);
 }
 
 function under(prefix: string, changes: readonly Change[]): readonly Change[] {

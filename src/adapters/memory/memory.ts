@@ -1,7 +1,8 @@
 /**
  * The world in memory, for tests, hollow hosts, warm-ups and the simulator: the same ports without a machine.
  *
- * - The store: this file is the client side, `cell.ts` the server side (revisions, leases, history), `following.ts` a follow.
+ * - The store: this file is the client side, `cell.ts` the server side (revisions, leases, history), `entry-folders.ts`
+ *   its entries by folder, `following.ts` a follow.
  * - `disk.ts`: files of a state folder, over `folder-tree.ts` (names and watchers).
  * - `processes.ts`: hollow shims and tasks, which only take time; `hollow-task.ts` is one task, `hollow-link.ts` a
  *   connection to its shim.
