@@ -79,9 +79,10 @@ const READ_BACK_TOGETHER_MAX = 16;
 const BEHIND_MAX = 20_000;
 /**
  * Canaries lie outside every cell, at a fixed number of keys, each of which is written once in an interval, by whichever of its
- * processes is first. Several, so that not all watches of a large cell have an event in the same moment.
+ * processes is first. Two, so that not all watches of a large cell have an event in the same moment; with more, a small one
+ * would have more writes.
  */
-const CANARY_KEYS = 4;
+const CANARY_KEYS = 2;
 
 /** The cell store over etcd. It connects when it is first used; while etcd is away calls fail one by one, and follows resume. */
 export class EtcdCellStore implements CellStore {
