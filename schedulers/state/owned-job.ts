@@ -12,7 +12,8 @@ import type { LiveAllocation } from '../../src/core/slots/job-view.ts';
  * The steps of an allocation:
  *
  *   ticket → commit → start → started        `commit/commit.ts`, then `hosts/starter.ts`; a refusal undoes it
- *                  └→ (from another owner) verify → start | started
+ *                  ├→ (its start had to wait, or its ticket was too old) ticket → start
+ *                  └→ (from another owner) verify → ticket | started
  *   any committed one → stopping (its record says `desired: stop`) → releasing → gone
  */
 export type Stage = 'ticket' | 'commit' | 'verify' | 'start' | 'started';
