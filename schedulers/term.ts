@@ -152,7 +152,7 @@ export class SchedulerTerm implements Term {
       },
     });
     this.#backlog = () => this.#loop.backlog + loader.waiting + this.#ownership.claimsPending;
-    this.#starts = new StartQueue(clock, this.#backlog);
+    this.#starts = new StartQueue(clock, this.#backlog, options.busyBacklog);
     const start = (job: OwnedJob, entry: Entry): Promise<void> | undefined =>
       isCurrent(this, job, entry) ? starter.start(job, entry) : undefined;
     const fillsOf = (job: OwnedJob): readonly Fill[] => this.decider.todoOf(job, wallMs(world)).fills;

@@ -92,7 +92,7 @@ export class CommitPipeline {
     return this.#underWay < this.#window.claims;
   }
 
-  /** Those of them that have their tickets. */
+  /** Those of them whose commit is under way. */
   get committing(): number {
     return this.#committing;
   }

@@ -2,8 +2,6 @@ import type { Clock } from '../../src/ports/clock.ts';
 import { CallPermits, LATE_MS } from '../calls/call-permits.ts';
 import { NamespaceQueues } from '../state/namespace-queues.ts';
 
-/** From this backlog on the scheduler is busy: a decision and its commit are a few tens of microseconds. */
-const BUSY_MIN = 64;
 /** It is busy until it was idle for so long: work comes in bursts, and this bridges the gap between two. */
 const QUIET_MS = 150;
 /** A start that has waited for so long may go though the scheduler is busy. */
@@ -49,6 +47,7 @@ interface Held {
 export class StartQueue {
   readonly #clock: Clock;
   readonly #backlog: () => number;
+  readonly #busyBacklog: number;
   readonly #queues = new NamespaceQueues<Held>();
   /** Those of them that take more, by namespace and host. */
   readonly #open = new Map<string, Held>();
@@ -59,10 +58,14 @@ export class StartQueue {
   #busyMs = Number.NEGATIVE_INFINITY;
   #cancel: (() => void) | null = null;
 
-  /** @param backlog placements and jobs that wait for a decision or a commit */
-  constructor(clock: Clock, backlog: () => number) {
+  /**
+   * @param backlog placements and jobs that wait for a decision or a commit
+   * @param busyBacklog with so many of them the scheduler is busy
+   */
+  constructor(clock: Clock, backlog: () => number, busyBacklog: number) {
     this.#clock = clock;
     this.#backlog = backlog;
+    this.#busyBacklog = busyBacklog;
   }
 
   get waiting(): number {
@@ -118,7 +121,7 @@ export class StartQueue {
   }
 
   #isBusy(nowMs: number): boolean {
-    if (this.#backlog() >= BUSY_MIN) this.#busyMs = nowMs;
+    if (this.#backlog() >= this.#busyBacklog) this.#busyMs = nowMs;
     return nowMs - this.#busyMs < QUIET_MS;
   }
 

@@ -27,6 +27,8 @@ export interface SchedulerSettings {
   readonly sliceMax?: number;
   /** Gangs with more members are committed by intent; without it, those that one transaction of the store cannot hold. */
   readonly gangMax?: number;
+  /** With so many placements and jobs that wait to be decided or committed it is busy: starts wait, and their tickets with them. */
+  readonly busyBacklog?: number;
   /** Name of a score policy: `binpack`, `service`, `level`, `random-fit`, `fgd`; without it the kind's own. */
   readonly score?: string;
   /** A policy of somebody's own, instead of a score policy. */
@@ -75,6 +77,8 @@ const DEFAULTS = {
   atomicity: 'incremental',
   inFlightMax: 8,
   gangMax: null,
+  // A decision and its commit are a few tens of microseconds.
+  busyBacklog: 64,
   thinkMs: null,
   elastic: DEFAULT_ELASTIC,
   enforcement: true,

@@ -88,6 +88,11 @@ export function gangMaxOf({ gangMax }: Scenario, seed: number): number {
   return gangMax ?? (seed % 3 === 2 ? 1 : 4);
 }
 
+/** In some worlds schedulers are busy with little, and hold starts and their tickets back. */
+export function busyBacklogOf(seed: number): number {
+  return seed % 13 === 10 ? 1 : 64;
+}
+
 export function isFollowed({ followed }: Scenario, seed: number): boolean {
   return followed ?? seed % 4 === 0;
 }

@@ -48,7 +48,7 @@ import { numbered, schedulersOf } from './plan.ts';
 import type { Scenario } from './scenario.ts';
 import type { Request } from '../actor/client.ts';
 import { namesIn } from '../actor/client.ts';
-import { gangMaxOf, isFollowed, isFollowedFromNow, isRead } from './scenario.ts';
+import { busyBacklogOf, gangMaxOf, isFollowed, isFollowedFromNow, isRead } from './scenario.ts';
 
 /** As in production: the jobs and hosts of a dead role are taken over within this time. */
 const SESSION_TTL_MS = 10_000;
@@ -167,7 +167,7 @@ export class World {
       this.#add(
         schedulerActor(this.environment, {
           ...{ id, kind, enforcement, sessionTtlMs: SESSION_TTL_MS },
-          gangMax: gangMaxOf(scenario, seed),
+          ...{ gangMax: gangMaxOf(scenario, seed), busyBacklog: busyBacklogOf(seed) },
           ...(scenario.elastic === undefined ? {} : { elastic: scenario.elastic }),
           ...(scenario.orphanMs === undefined ? {} : { orphanMs: scenario.orphanMs }),
         }),

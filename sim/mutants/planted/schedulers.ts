@@ -365,4 +365,13 @@ export const IN_SCHEDULERS: readonly Mutant[] = [
     replace: '  return fill?.surplus === true && SURPLUS_PRECEDENCE > 0 ? 0 : record.job.precedence;',
     breaks: ['I71'],
   },
+  {
+    name: 'claims-beyond-a-quota',
+    theme: 'quota',
+    slip: 'a busy scheduler commits without tickets where an arbiter has just granted all, in a namespace with a quota too',
+    file: 'schedulers/commit/ticket-client.ts',
+    find: 'if (!isGranted || this.#client.isLimited(namespace)) refused.add(namespace);',
+    replace: 'if (!isGranted) refused.add(namespace);',
+    breaks: ['I9'],
+  },
 ];

@@ -5,7 +5,7 @@ import { ManualClock } from '../../../support/manual-clock.ts';
 function world() {
   const clock = new ManualClock();
   const made = { clock, backlog: 0, started: 0, order: [] as string[] };
-  const starts = new StartQueue(clock, () => made.backlog);
+  const starts = new StartQueue(clock, () => made.backlog, 64);
   const add = (namespace = 'default', over?: Promise<void>, host: string | null = null): void =>
     starts.add(namespace, host, () => {
       made.started += 1;
