@@ -43,7 +43,7 @@ ls -d "$OTHER" 2>/dev/null && echo REACHED another; kill -0 $OTHER_PID 2>/dev/nu
 touch /usr/moorage-test 2>/dev/null && [ -e /usr/bin/env ] && echo "REACHED the programs of the host"
 grep -E '^(CapEff|CapBnd|NoNewPrivs|Seccomp):' /proc/self/status
 touch /work/left && chown ${String(SERVICE)} /work/left && ln -s /etc/shadow /work/link && chown -h 5 /work/link
-exec ${become} ${String(SERVICE)} sh -c 'trap "exit 7" TERM; echo up; while :; do sleep 0.1; done'`;
+exec ${become} ${String(SERVICE)} sh -c 'trap "exit 7" TERM; echo up; while :; do sleep 9999 & wait; done'`;
 
 function statusOf(pid: number, name: string): string {
   const text = readFileSync(`/proc/${String(pid)}/status`, 'utf8');
@@ -248,7 +248,7 @@ describeNeeding(
       async (runtime) => {
         const agent = await startAgent(runtime);
         const script = `id -u; touch /work/left && echo writes; touch /data 2>/dev/null && echo "REACHED the image"; ${LOOK}
-trap "exit 7" TERM; echo up; while :; do sleep 0.1; done`;
+trap "exit 7" TERM; echo up; while :; do sleep 9999 & wait; done`;
         const task = someTask({ driver: 'oci', command: ['/bin/sh', '-c', script], image });
         const { id, pid } = await start(agent, someStart({ tasks: [task] }));
         await isUpAt(agent.address, id);
