@@ -250,6 +250,8 @@ try {
   const rebases = statuses.reduce((sum, one) => sum + one.rebased, 0);
   const refused = statuses.reduce((sum, one) => sum + one.startsRefused, 0);
   const committed = statuses.map((one) => one.committed);
+  // What is placed and does not run yet would start beside the reference.
+  if (flags['placed-only']) await cell.processes.stopAll();
   const beforeRaw = cell.cpuSeconds();
   const rawTasks = Math.max(tasks, RAW_MIN);
   const raw = await rawPerSecond(rawTasks);
