@@ -79,6 +79,8 @@ export class GangRepair {
     const cause = `${CAUSES.gangBroken}: ${why}`;
     // Awaited: a member that moved after the mark would be part of a gang that ends.
     await this.#parts.stop(job, [{ allocation: entry.allocation, mode: 'stop', cause }]);
+    // Nothing is marked while other members are: no decision of the job would come back to a refusal.
+    if (this.#isWanted(job, entry)) this.#term.reload(job, AGAIN_MS);
   }
 
   /** @returns false: no answer says whether it can be done */

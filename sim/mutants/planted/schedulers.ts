@@ -374,4 +374,13 @@ export const IN_SCHEDULERS: readonly Mutant[] = [
     replace: 'if (!isGranted) refused.add(namespace);',
     breaks: ['I9'],
   },
+  {
+    name: 'refusal-not-come-back-to',
+    theme: 'drained',
+    slip: 'a gang whose member a host refused is to begin again while another member is being marked to stop, and nobody comes back to it',
+    file: 'schedulers/gangs/gang-repair.ts',
+    find: '    if (this.#isWanted(job, entry)) this.#term.reload(job, AGAIN_MS);\n',
+    replace: '',
+    breaks: ['I55'],
+  },
 ];
