@@ -105,7 +105,7 @@ export class CommitPipeline {
     const { entries, atomicity, evictions = [], releases = [] } = plan;
     this.#underWay += entries.length;
     try {
-      const answers = this.#needsTickets(job, plan) ? await this.#askTickets(job, plan) : null;
+      const answers = this.#asksFirst(job, plan) ? await this.#parts.tickets.forPlan(job, plan) : null;
       const ready = answers === null ? entries : this.#withTickets(job, entries, answers, atomicity);
       const answered = answers?.every((answer) => !('unanswered' in answer)) ?? true;
       if (ready.length === 0) return answered;
@@ -128,23 +128,11 @@ export class CommitPipeline {
     }
   }
 
-  /** A gang, and what takes the place of others, is not committed unless it may start. */
-  #needsTickets(job: OwnedJob, { atomicity, evictions = [], releases = [] }: DecidedPlan): boolean {
+  /** Are tickets asked for before the commit? A gang, and what takes the place of others, is not committed unless it may start. */
+  #asksFirst(job: OwnedJob, { atomicity, evictions = [], releases = [] }: DecidedPlan): boolean {
     if (!this.#term.options.enforcement) return false;
     const isPlain = atomicity === 'incremental' && evictions.length + releases.length === 0;
     return !(isPlain && this.#parts.startsWait() && this.#parts.tickets.mayWait(job));
-  }
-
-  async #askTickets(job: OwnedJob, plan: DecidedPlan): Promise<readonly TicketOutcome[]> {
-    const { entries, atomicity, traceparent = job.record.traceparent } = plan;
-    const span = this.#term.world.tracer?.begin('ticket', traceparent) ?? null;
-    const of = span?.traceparent ?? traceparent;
-    const answers = await this.#parts.tickets.forPlan(job, entries, atomicity, of);
-    span?.end({
-      ...{ job: job.key, placements: entries.length },
-      refused: answers.filter((answer) => !('ticket' in answer)).length,
-    });
-    return answers;
   }
 
   #withTickets(

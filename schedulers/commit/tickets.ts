@@ -1,8 +1,9 @@
 import type { TicketOutcome } from '../../src/clients/arbiter-client.ts';
 import type { Host } from '../../src/core/host/host.ts';
-import type { Atomicity } from '../../src/core/commit/plan.ts';
+import { jobKeyOf } from '../../src/core/cell/ids.ts';
 import type { StartTerms } from '../../src/core/quota/ticket.ts';
 import { FINAL_GRANT_REFUSALS } from '../../src/wire/api/arbiter-api.ts';
+import type { DecidedPlan } from '../state/decided-plan.ts';
 import type { Entry, OwnedJob } from '../state/owned-job.ts';
 import type { Term } from '../state/state.ts';
 import type { Launches } from './start-terms.ts';
@@ -38,20 +39,15 @@ export class Tickets {
   }
 
   /**
-   * @param atomicity members of an `all-or-nothing` plan get their tickets together or not at all: a part would only keep quota
-   *   from other jobs
-   * @param traceparent of the trace that the plan belongs to
+   * Members of an `all-or-nothing` plan get their tickets together or not at all: a part would only keep quota from other jobs.
    * @returns one outcome for each entry, in their order
    */
-  async forPlan(
-    job: OwnedJob,
-    entries: readonly Entry[],
-    atomicity: Atomicity,
-    traceparent: string | undefined,
-  ): Promise<readonly TicketOutcome[]> {
-    if (atomicity === 'all-or-nothing') return await this.#together(job, entries, traceparent);
-    const each = entries.map((entry) => this.#together(job, [entry], traceparent));
-    return (await Promise.all(each)).flat();
+  forPlan(job: OwnedJob, plan: DecidedPlan): Promise<readonly TicketOutcome[]> {
+    const { entries, atomicity, traceparent = job.record.traceparent } = plan;
+    return this.#traced(job.key, traceparent, async (of) => {
+      if (atomicity === 'all-or-nothing') return await this.#together(job, entries, of);
+      return (await Promise.all(entries.map((entry) => this.#together(job, [entry], of)))).flat();
+    });
   }
 
   /** Renews the entry's ticket if its start needs one. @returns what keeps it from having one; null: nothing */
@@ -65,15 +61,27 @@ export class Tickets {
     if (!options.enforcement) return null;
     if (entry.ticket !== null && entry.ticket.expiresMs - world.clock.nowMs() > TICKET_MARGIN_MS) return null;
     entry.stage = 'ticket';
-    const terms = startTermsOf(orderedBy(options.id, entry.allocation), host, digest);
-    const span = world.tracer?.begin('ticket', traceparent) ?? null;
-    const [answer] = await this.#client.ask([terms], span?.traceparent ?? traceparent);
-    const isGranted = answer !== undefined && 'ticket' in answer;
-    span?.end({ allocation: entry.allocation.id, refused: isGranted ? 0 : 1 });
+    const { allocation } = entry;
+    const terms = startTermsOf(orderedBy(options.id, allocation), host, digest);
+    const jobKey = jobKeyOf(allocation.namespace, allocation.job);
+    const [answer] = await this.#traced(jobKey, traceparent, (of) => this.#client.ask([terms], of));
     if (answer === undefined || 'unanswered' in answer) return 'unanswered';
     if ('refusal' in answer) return FINAL_GRANT_REFUSALS.has(answer.refusal.code) ? 'refused' : 'unanswered';
     entry.ticket = { text: answer.ticket, expiresMs: answer.expiresMs };
     return null;
+  }
+
+  /** @param traceparent of the trace that records it */
+  async #traced(
+    job: string,
+    traceparent: string | undefined,
+    ask: (traceparent: string | undefined) => Promise<readonly TicketOutcome[]>,
+  ): Promise<readonly TicketOutcome[]> {
+    const span = this.#term.world.tracer?.begin('ticket', traceparent) ?? null;
+    const answers = await ask(span?.traceparent ?? traceparent);
+    const refused = answers.filter((answer) => !('ticket' in answer)).length;
+    span?.end({ job, placements: answers.length, refused });
+    return answers;
   }
 
   #together(
