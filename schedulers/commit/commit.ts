@@ -9,8 +9,8 @@
  * 3. `CommitPipeline` (this file) hands the plan to `src/runtime/commit/commit.ts`, which drafts one transaction or several from
  *    the newest ledgers that are known by then, newer ones than the decision saw among them, and checks the fit against these.
  *    A transaction compares: each touched host's ledger and each pool, the definitions of shared resources, the owner key of
- *    each job, open intents, the eligibility of lost hosts in whose stead it places, and the records that it changes. It
- *    writes: the ledgers and pools, the new allocations, victims marked to be evicted, claims returned, and outcomes. A gang
+ *    each job, open intents, the eligibility of lost hosts in whose stead it places, the records that it changes, and that a
+ *    namespace has no quota of which no arbiter has said that it has one. It writes: the ledgers and pools, the new allocations, victims marked to be evicted, claims returned, and outcomes. A gang
  *    that is larger than one transaction goes by an intent (`gangs/intents.ts`).
  * 4. Each allocation comes back as committed, rebased (a compared ledger had changed, and the claim still fitted) or
  *    conflicted. A conflicted one is forgotten in memory, and its slot is decided again; after eight lost commits in a row the
@@ -54,8 +54,8 @@ import type { Tickets } from './tickets.ts';
 const CONFLICTS_MAX = 8;
 /** When an arbiter does not say when to ask again: its limit or the use must change first, which takes a while. */
 const TICKET_RETRY_MS = 5_000;
-/** Before a group is decided again of which a lost host came back: this is heard of by then, or soon. */
-const RETURN_AGAIN_MS = 250;
+/** Before a group is decided again whose lost host came back, or whose namespace got a quota: this is heard of by then, or soon. */
+const HEARD_MS = 250;
 /** Before a gang is decided again whose other members changed while its tickets were asked for. */
 const GANG_AGAIN_MS = 200;
 
@@ -201,7 +201,7 @@ export class CommitPipeline {
         ? await this.#commitByIntent(job, id, entries, evictions)
         : await this.#term.commit({
             ...{ id, atomicity, places, evictions, releases },
-            ...lostHostsOf(entries),
+            ...this.#conditionsOf(job, entries),
             ...traced,
           });
     } catch (error) {
@@ -220,6 +220,14 @@ export class CommitPipeline {
     if (!byIntent) this.#markVictims(evictions, outcome);
     this.#committed(job, entries, outcome);
     return true;
+  }
+
+  /** What the commit of the entries compares beside its ledgers, its owner and the records that it changes. */
+  #conditionsOf(job: OwnedJob, entries: readonly Entry[]): Pick<Plan, 'lostHosts' | 'withoutQuota'> {
+    const lostHosts = lostHostsOf(entries);
+    // Arbiters that grant without a limit may not have heard of a quota, and where tickets come later none was asked.
+    const withoutQuota = this.#term.options.enforcement && !this.#parts.tickets.isLimited(job);
+    return { ...(lostHosts && { lostHosts }), ...(withoutQuota && { withoutQuota }) };
   }
 
   /** Before the preempting allocations are started: a host's report of a victim must find it marked. */
@@ -255,7 +263,8 @@ export class CommitPipeline {
     try {
       const places = entries.map((entry) => entry.allocation);
       const conditional = pendingEvictions(places, evictions, intent);
-      const plan = { id: planId, places, evictions: conditional, releases: [], ...lostHostsOf(entries) };
+      const conditions = this.#conditionsOf(job, entries);
+      const plan = { id: planId, places, evictions: conditional, releases: [], ...conditions };
       outcome = await this.#term.commit({ ...plan, atomicity: 'incremental' });
       const isReserved = places.every(({ id }) => outcome.get(id)?.kind !== 'conflicted');
       if (isReserved && (await intents.makeEffective(job, intent, entries))) {
@@ -327,8 +336,9 @@ export class CommitPipeline {
       this.#term.ownershipLost(job);
       return;
     }
-    if (why.reason === 'host-back')
-      backOffGroup(this.#term, job, entry.allocation.group, conflictText(why), RETURN_AGAIN_MS);
+    if (why.reason === 'quota') this.#parts.tickets.hasQuota(job);
+    if (why.reason === 'host-back' || why.reason === 'quota')
+      backOffGroup(this.#term, job, entry.allocation.group, conflictText(why), HEARD_MS);
     const detail = `lost ${entry.allocation.host}: ${conflictText(why)}`;
     this.#term.emit('conflict', job, detail, entry, part.race);
   }
@@ -346,13 +356,11 @@ export class CommitPipeline {
   }
 }
 
-/** What the commit of the entries compares of lost hosts. */
-function lostHostsOf(entries: readonly Entry[]): Pick<Plan, 'lostHosts'> {
-  if (entries.every(({ standsFor }) => standsFor.length === 0)) return NO_LOST_HOSTS;
-  return { lostHosts: new Map(entries.map(({ allocation, standsFor }) => [allocation.id, standsFor])) };
+/** Of each entry the hosts in whose stead it places; undefined: none has any. */
+function lostHostsOf(entries: readonly Entry[]): Plan['lostHosts'] {
+  if (entries.every(({ standsFor }) => standsFor.length === 0)) return undefined;
+  return new Map(entries.map(({ allocation, standsFor }) => [allocation.id, standsFor]));
 }
-
-const NO_LOST_HOSTS = {};
 
 /** How the plan's allocations ended, for its span. @param outcome null: nothing of it stands */
 function countsOf(
@@ -403,6 +411,8 @@ function conflictText(why: ConflictReason): string {
       return 'the allocation had changed';
     case 'host-back':
       return `${why.host} is back, and may still run what was to be replaced`;
+    case 'quota':
+      return 'the namespace has a quota now: a ticket comes first';
     case 'intent-gone':
       return 'the gang took too long to be committed';
     case 'plan-refused':

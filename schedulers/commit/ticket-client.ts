@@ -63,6 +63,16 @@ export class TicketClient {
     return this.#world.clock.monotonicMs() - atMs <= GRANTED_KEPT_MS;
   }
 
+  /** An arbiter said last that it has a quota. */
+  isLimited(namespace: string): boolean {
+    return this.#client.isLimited(namespace);
+  }
+
+  /** What was granted in this namespace says nothing of what would be granted now. */
+  askFirst(namespace: string): void {
+    this.#grantedAtMs.delete(namespace);
+  }
+
   close(): void {
     this.#arbiters.close();
   }

@@ -38,6 +38,16 @@ export class Tickets {
     return this.#client.grantsAll(namespace);
   }
 
+  /** Has the namespace a quota, by what an arbiter said last? */
+  isLimited({ namespace }: OwnedJob): boolean {
+    return this.#client.isLimited(namespace);
+  }
+
+  /** A commit found that it has: tickets come before the next one. */
+  hasQuota({ namespace }: OwnedJob): void {
+    this.#client.askFirst(namespace);
+  }
+
   /**
    * Members of an `all-or-nothing` plan get their tickets together or not at all: a part would only keep quota from other jobs.
    * @returns one outcome for each entry, in their order
@@ -50,13 +60,13 @@ export class Tickets {
     });
   }
 
-  /** Renews the entry's ticket if its start needs one. @returns what keeps it from having one; null: nothing */
+  /** Renews the entry's ticket if its start needs one. @returns why it has none, and may have none later; null: it has one */
   async forStart(
     entry: Entry,
     host: Host,
     digest: string,
     traceparent: string | undefined,
-  ): Promise<'refused' | 'unanswered' | null> {
+  ): Promise<'unanswered' | { readonly refused: string } | null> {
     const { options, world } = this.#term;
     if (!options.enforcement) return null;
     if (entry.ticket !== null && entry.ticket.expiresMs - world.clock.nowMs() > TICKET_MARGIN_MS) return null;
@@ -66,7 +76,10 @@ export class Tickets {
     const jobKey = jobKeyOf(allocation.namespace, allocation.job);
     const [answer] = await this.#traced(jobKey, traceparent, (of) => this.#client.ask([terms], of));
     if (answer === undefined || 'unanswered' in answer) return 'unanswered';
-    if ('refusal' in answer) return FINAL_GRANT_REFUSALS.has(answer.refusal.code) ? 'refused' : 'unanswered';
+    if ('refusal' in answer) {
+      const { code, detail } = answer.refusal;
+      return FINAL_GRANT_REFUSALS.has(code) ? { refused: `${code}: ${detail}` } : 'unanswered';
+    }
     entry.ticket = { text: answer.ticket, expiresMs: answer.expiresMs };
     return null;
   }

@@ -161,15 +161,13 @@ export class Starter {
     const { tracer } = this.#term.world;
     const { traceparent } = job.record;
     const missing = await this.#parts.tickets.forStart(entry, host, launch.digest, traceparent);
-    if (missing === 'refused') {
+    if (missing === 'unanswered') return this.#isWanted(job, entry) ? 'again' : 'done';
+    if (missing !== null) {
       attempts.refusedTickets += 1;
       stats.ticketsRefused += 1;
+      return this.#ticketRefused(job, entry, host, attempts, missing.refused);
     }
     if (!this.#isWanted(job, entry)) return 'done';
-    if (missing !== null) {
-      if (attempts.refusedTickets < TICKET_TRIES_MAX) return 'again';
-      return this.#giveUp(job, entry, host, attempts, 'no ticket for the start of what is committed');
-    }
     entry.stage = 'start';
     const isWanted = (): boolean => this.#isWanted(job, entry);
     const span = tracer?.begin('start', traceparent) ?? null;
@@ -257,6 +255,25 @@ export class Starter {
     job.avoidHost(host, this.#term.world.clock.monotonicMs() + AVOID_MS);
     this.#term.emit('refused-host', job, why, entry);
     this.#parts.releaseClaim(job, entry, why);
+  }
+
+  /** After some refusals the claim goes back, of which the host is not to blame: the same one may be chosen again, after a while. */
+  async #ticketRefused(
+    job: OwnedJob,
+    entry: Entry,
+    host: Host,
+    attempts: Attempts,
+    why: string,
+  ): Promise<Step> {
+    if (!this.#isWanted(job, entry)) return 'done';
+    if (attempts.refusedTickets < TICKET_TRIES_MAX) return 'again';
+    const waiting = `waiting for a ticket: ${why}`;
+    if (attempts.mayBeSent || attempts.refusedOrder)
+      return this.#callOff(job, entry, host, attempts, waiting);
+    backOffGroup(this.#term, job, entry.allocation.group, waiting, null);
+    this.#term.emit('refused-ticket', job, why, entry);
+    this.#parts.releaseClaim(job, entry, waiting);
+    return 'done';
   }
 
   async #giveUp(job: OwnedJob, entry: Entry, host: Host, attempts: Attempts, why: string): Promise<Step> {

@@ -17,6 +17,7 @@ import { runWorld } from '../world/run-world.ts';
 import type { Scenario } from '../world/scenario.ts';
 import type { Request } from '../actor/client.ts';
 import { BUSY_CELL, SMALL_CELL } from '../world/scenario.ts';
+import type { Quota } from '../../src/core/quota/quota.ts';
 import { followedFaults } from './followed.ts';
 import { apart } from './apart.ts';
 import { badHosts, blamed, drawnPolicy } from './blamed.ts';
@@ -60,14 +61,10 @@ const ROLLED: Scenario = { ...SHORT, activeMs: 24_000, quietMs: 44_000, quietLea
 /** An arbiter waits so long before it grants anything within a quota: tickets of one before it may still be out. */
 const HOLD_MS = 40_000;
 /** Half of what the hosts have. */
-const ALLOWED: Scenario = {
-  ...SHORT,
-  activeMs: HOLD_MS + 16_000,
-  quota: {
-    atMs: 0,
-    limits: { namespace: 'default', cpuMilli: 3_000, memoryMib: null, gpuMilli: null, allocations: 7 },
-  },
+const LIMITS: Quota = {
+  ...{ namespace: 'default', cpuMilli: 3_000, memoryMib: null, gpuMilli: null, allocations: 7 },
 };
+const ALLOWED: Scenario = { ...SHORT, activeMs: HOLD_MS + 16_000, quota: { atMs: 0, limits: LIMITS } };
 
 /** An arbiter that dies between a grant and its answer leaves it to its successor, which may be all of the quota. */
 const KEPT: Scenario = {
@@ -126,7 +123,7 @@ const RUNS = {
   /** Hosts that are cut off for some seconds, one after the other, while their tasks release what they held. */
   hushed: hushedRun,
   /** A namespace whose quota is less than it asks for, and roles that learn late of what is used. */
-  quota: (random) => ({ scenario: ALLOWED, faults: SLOWLY, requests: burst(random, 14_000).map(held) }),
+  quota: quotaRun,
   /** The same, and arbiters that die, are paused or lose their leases while they keep the quota. */
   kept: keptRun,
   /** Services that are changed again before they have settled. */
@@ -463,6 +460,15 @@ function slower(request: Request): Request {
 function together(request: Request): Request {
   const count = Math.max(2, Number(request.file['count']));
   return { ...request, file: { ...request.file, count, gang: true, waitMax: '60s' } };
+}
+
+/** In every fourth run the quota comes while busy schedulers commit what they ask tickets for only afterwards. */
+function quotaRun(random: SeededRandom): Run {
+  const late = random.split('late');
+  const requests = burst(random, 14_000);
+  if (late.below(4) > 0) return { scenario: ALLOWED, faults: SLOWLY, requests: requests.map(held) };
+  const quota = { atMs: 500 + late.below(5_000), limits: LIMITS };
+  return { scenario: { ...ALLOWED, quota, busyBacklog: 1 }, faults: SLOWLY, requests };
 }
 
 /** One arbiter after the other is away: for a moment, or for longer than its session. */

@@ -24,6 +24,8 @@ export interface Scenario {
   readonly gpuModels?: readonly string[];
   /** Members of a gang that schedulers take for one transaction; absent: four, or one in the worlds of every third seed. */
   readonly gangMax?: number;
+  /** With so many placements and jobs that wait schedulers are busy; absent: 64, or one in the worlds of every 13th seed. */
+  readonly busyBacklog?: number;
   /** How far elastic schedulers grow jobs; absent: as by default. */
   readonly elastic?: ElasticRule;
   /** What an operator allows a namespace from some moment on; absent: there are no quotas. */
@@ -88,9 +90,9 @@ export function gangMaxOf({ gangMax }: Scenario, seed: number): number {
   return gangMax ?? (seed % 3 === 2 ? 1 : 4);
 }
 
-/** In some worlds schedulers are busy with little, and hold starts and their tickets back. */
-export function busyBacklogOf(seed: number): number {
-  return seed % 13 === 10 ? 1 : 64;
+/** Busy schedulers hold starts and their tickets back. See `Scenario.busyBacklog`. */
+export function busyBacklogOf({ busyBacklog }: Scenario, seed: number): number {
+  return busyBacklog ?? (seed % 13 === 10 ? 1 : 64);
 }
 
 export function isFollowed({ followed }: Scenario, seed: number): boolean {

@@ -167,7 +167,7 @@ export class World {
       this.#add(
         schedulerActor(this.environment, {
           ...{ id, kind, enforcement, sessionTtlMs: SESSION_TTL_MS },
-          ...{ gangMax: gangMaxOf(scenario, seed), busyBacklog: busyBacklogOf(seed) },
+          ...{ gangMax: gangMaxOf(scenario, seed), busyBacklog: busyBacklogOf(scenario, seed) },
           ...(scenario.elastic === undefined ? {} : { elastic: scenario.elastic }),
           ...(scenario.orphanMs === undefined ? {} : { orphanMs: scenario.orphanMs }),
         }),

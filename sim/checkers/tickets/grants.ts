@@ -10,6 +10,8 @@ import type { Findings } from '../replay/violations.ts';
 const TOLERANCE_MS = 2_000;
 /** An arbiter may grant by a quota that was lowered this short a time ago. */
 const QUOTA_LAG_MS = 60_000;
+/** And as if there were no quota, when the first one is this new. */
+const FIRST_LAG_MS = 5_000;
 
 interface Held {
   readonly claim: Claim;
@@ -75,6 +77,8 @@ function useOf(id: string, at: Stamp, run: RunIndex): 'unused' | 'used' | 'ended
 
 /** The largest limit of each dimension that was in force lately; none at all when the quota is that new. */
 function loosest(timeline: readonly Stamped<Quota | null>[], at: Stamp): Quota | undefined {
+  const [first] = timeline;
+  if (first !== undefined && first.atMs > at.atMs - FIRST_LAG_MS) return undefined;
   let loosest: Quota | undefined;
   for (const [i, { seq, fact }] of timeline.entries()) {
     if (seq > at.seq) break;

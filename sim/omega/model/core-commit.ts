@@ -16,7 +16,7 @@ import { PRECEDENCE, type SharedCell } from './shared-cell.ts';
 
 /** The paper's hosts share nothing. */
 const NO_POOLS = new PoolBook();
-const NO_SHARED = { poolRevision: () => 0, resourceRevision: () => 0 };
+const NO_SHARED = { poolRevision: () => 0, resourceRevision: () => 0, hasQuota: () => false };
 
 /** What a transaction made durable. */
 export interface Landed {

@@ -57,7 +57,7 @@ export function storeAreas(keys: CellKeys): readonly StoreArea[] {
     },
     // They keep tasks from all roles.
     { prefix: keys.roles, access: { agent: read } },
-    { prefix: keys.quota(''), access: { monitor: write, arbiter: read } },
+    { prefix: keys.quota(''), access: { scheduler: read, monitor: write, arbiter: read } },
     // Hosts hold back restarts themselves.
     { prefix: keys.pauses, access: { scheduler: read, agent: read, monitor: write, arbiter: read } },
     { prefix: keys.verdicts, access: { monitor: write } },

@@ -26,6 +26,8 @@ export interface Unit {
   readonly parts: readonly HostPart[];
   /** Those of its plan. */
   readonly lostHosts?: LostHosts;
+  /** As its plan. */
+  readonly withoutQuota?: boolean;
 }
 
 export interface HostPart {
@@ -41,9 +43,15 @@ export interface HostPart {
  * unless preemptions there are pending: the revert finds a victim by the members on its host, so they land together.
  */
 export function unitsOf(plan: Plan, operationsMax: number): Unit[] {
-  const { lostHosts } = plan;
-  if (lostHosts === undefined) return cut(plan, operationsMax);
-  // In the worst case each place stands in for hosts of its own, which are compared beside the owner.
+  const { lostHosts, withoutQuota = false } = plan;
+  // In the worst case each place has a quota of its own to compare beside the owner.
+  const room = withoutQuota ? Math.floor(operationsMax / 2) : operationsMax;
+  const units = lostHosts === undefined ? cut(plan, room) : cutForLost(plan, lostHosts, room);
+  return withoutQuota ? units.map((unit) => ({ ...unit, withoutQuota })) : units;
+}
+
+/** In the worst case each place stands in for hosts of its own, which are compared beside the owner. */
+function cutForLost(plan: Plan, lostHosts: LostHosts, operationsMax: number): Unit[] {
   const each = Math.max(1, ...Array.from(lostHosts.values(), ({ length }) => length));
   return cut(plan, Math.floor((operationsMax - 1) / each)).map((unit) => ({ ...unit, lostHosts }));
 }

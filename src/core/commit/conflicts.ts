@@ -69,6 +69,8 @@ export interface FoundRevisions {
   intentRevision(intent: IntentRef): number;
   /** The mod revision of the host's eligibility, 0 when absent. */
   eligibilityRevision(host: string): number;
+  /** false also where the transaction did not compare it. */
+  hasQuota(namespace: string): boolean;
   /** The mod revision of the pool's record, 0 when absent. */
   poolRevision(pool: string): number;
   /** The mod revision of the shared resource's definition, 0 when absent. */
@@ -113,6 +115,8 @@ export function conflictsIn(
       if (held === undefined || found.ownerRevision(place.namespace, place.job) !== held)
         conflicts.set(place.id, { reason: 'not-owner' });
       else if (isGone(intentOf(place), sent, found)) conflicts.set(place.id, { reason: 'intent-gone' });
+      else if (unit.withoutQuota === true && found.hasQuota(place.namespace))
+        conflicts.set(place.id, { reason: 'quota' });
       else if (back !== undefined) conflicts.set(place.id, { reason: 'host-back', host: back });
       else if (version && (partMoved || sharedMoved)) conflicts.set(place.id, { reason: 'version' });
     }

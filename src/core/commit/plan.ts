@@ -15,6 +15,8 @@ export interface Plan {
   readonly releases: readonly Release[];
   /** By place: the hosts by whose loss its slot is vacant. The commit compares that they still are. Absent: none. */
   readonly lostHosts?: LostHosts;
+  /** No arbiter has said that the namespaces of its places have a quota: the commit compares that they have none. */
+  readonly withoutQuota?: boolean;
   /** Of the recorded trace that it belongs to; absent: none. */
   readonly traceparent?: string;
 }
@@ -92,6 +94,8 @@ export type ConflictReason =
   | { readonly reason: 'intent-gone' }
   /** The host is back, or lost anew: the slot may not be vacant. */
   | { readonly reason: 'host-back'; readonly host: string }
+  /** The namespace has a quota, which the plan took to have none. */
+  | { readonly reason: 'quota' }
   /** The victim or the allocation to release changed or is gone. */
   | { readonly reason: 'changed' }
   /** Another part of the same all-or-nothing plan conflicted. */

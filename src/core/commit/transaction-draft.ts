@@ -93,6 +93,8 @@ export class TransactionDraft {
   readonly #intents = new Map<string, IntentCompare>();
   /** By host and revision: of two that contradict each other, the reply shows which is old. */
   readonly #lostHosts = new Map<string, LostHost>();
+  /** Namespaces that must have no quota; null: none need. Most transactions are of one namespace. */
+  #unlimited: Set<string> | null = null;
   #pools: ReadonlyMap<string, DraftPool> = NO_POOLS;
   #resources: ReadonlyMap<string, ResourceCompare> = NO_RESOURCES;
   /** Victims and allocations to release: only the record that was read may be changed. Lists are read only outside. */
@@ -126,6 +128,11 @@ export class TransactionDraft {
   /** Hosts that must still be lost, since what is placed here stands in for what they hold. */
   get lostHosts(): IterableIterator<LostHost> {
     return this.#lostHosts.values();
+  }
+
+  /** Namespaces that must have no quota, since nothing that is placed here was granted within one. */
+  get unlimited(): Iterable<string> {
+    return this.#unlimited ?? NO_NAMESPACES;
   }
 
   get pools(): IterableIterator<DraftPool> {
@@ -162,7 +169,9 @@ export class TransactionDraft {
     const poolsMore = shares === null ? 0 : shares.pools.size - this.#pools.size;
     const comparesMore = shares === null ? 0 : shares.resources.size - this.#resources.size;
     const lostHosts = this.#lostHostsFor(unit);
-    const compares = owners.length + intents.length + lostHosts.size + poolsMore + comparesMore;
+    const unlimited = this.#unlimitedFor(unit);
+    const beside = lostHosts.size + unlimited.length;
+    const compares = owners.length + intents.length + beside + poolsMore + comparesMore;
     const more = { compares, writes: poolsMore };
     const revertMax = Math.min(REVERT_OPERATIONS_MAX, this.#operationsMax);
     const canRevert = unit.parts.every((part) => revertOperations(part) <= revertMax);
@@ -183,6 +192,7 @@ export class TransactionDraft {
     }
     for (const compare of intents) this.#intents.set(compare.intent.id, compare);
     for (const [name, lost] of lostHosts) this.#lostHosts.set(name, lost);
+    for (const namespace of unlimited) (this.#unlimited ??= new Set()).add(namespace);
     if (shares !== null) {
       this.#pools = shares.pools;
       this.#resources = shares.resources;
@@ -193,7 +203,8 @@ export class TransactionDraft {
 
   #compares(): number {
     const shared = this.#pools.size + this.#resources.size;
-    const beside = this.#owners.size + this.#intents.size + this.#lostHosts.size;
+    const conditions = this.#lostHosts.size + (this.#unlimited?.size ?? 0);
+    const beside = this.#owners.size + this.#intents.size + conditions;
     return this.#ledgers.size + beside + this.compared.length + shared;
   }
 
@@ -275,6 +286,16 @@ export class TransactionDraft {
           const name = `${lost.host} ${String(lost.revision)}`;
           if (!this.#lostHosts.has(name)) more.set(name, lost);
         }
+    return more;
+  }
+
+  /** The namespaces without a quota that the unit adds. */
+  #unlimitedFor({ withoutQuota, parts }: Unit): readonly string[] {
+    if (withoutQuota !== true) return NO_NAMESPACES;
+    const more: string[] = [];
+    for (const { places } of parts)
+      for (const { namespace } of places)
+        if (this.#unlimited?.has(namespace) !== true && !more.includes(namespace)) more.push(namespace);
     return more;
   }
 
@@ -449,6 +470,7 @@ interface Shares {
 const NO_POOLS: ReadonlyMap<string, DraftPool> = new Map();
 const NO_RESOURCES: ReadonlyMap<string, ResourceCompare> = new Map();
 const NO_LOST_HOSTS: ReadonlyMap<string, LostHost> = new Map();
+const NO_NAMESPACES: readonly string[] = [];
 
 function missing(allocation: Allocation): { readonly conflicts: Conflicts; readonly missing: boolean } {
   return { conflicts: new Map([[allocation.id, { reason: 'changed' }]]), missing: true };

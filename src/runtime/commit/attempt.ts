@@ -43,6 +43,7 @@ export function attemptOf(
     compare(keys.intent(intent.namespace, intent.job, intent.id), 'modRevision', modRevision);
   for (const { host, revision } of draft.lostHosts)
     compare(keys.eligibilityOf(host), 'modRevision', revision);
+  for (const namespace of draft.unlimited) compare(keys.quota(namespace), 'createRevision', 0);
   for (const { allocation, modRevision } of draft.compared)
     compare(keyOf(allocation, keys), 'modRevision', modRevision);
   for (const allocation of draft.puts)
@@ -64,6 +65,7 @@ export function foundIn(found: ReadonlyMap<string, Entry>, keys: CellKeys): Foun
     intentRevision: ({ namespace, job, id }) => found.get(keys.intent(namespace, job, id))?.modRevision ?? 0,
     eligibilityRevision: (host) => found.get(keys.eligibilityOf(host))?.modRevision ?? 0,
     poolRevision: (pool) => found.get(keys.pool(pool))?.modRevision ?? 0,
+    hasQuota: (namespace) => found.has(keys.quota(namespace)),
     resourceRevision: (name) => found.get(keys.sharedResource(name))?.modRevision ?? 0,
   };
 }

@@ -266,6 +266,17 @@ describe('a transaction draft', () => {
     }
   });
 
+  it('I9 compares once that a namespace has no quota, and only where no arbiter has said that it has one', () => {
+    const [first, second] = [testAllocation('a1', 'h1'), testAllocation('a2', 'h1')];
+    const draft = draftOf();
+    for (const unit of unitsOf(planOf('p', { places: [first, second], withoutQuota: true }), 128))
+      expect(draft.add(unit)).toBe('added');
+    expect([...draft.unlimited]).toEqual([first.namespace]);
+    const plain = draftOf();
+    expect(plain.add(unitOf({ places: [first] }))).toBe('added');
+    expect([...plain.unlimited]).toEqual([]);
+  });
+
   it('says when the ledger does not hold what it should free', () => {
     const allocation = testAllocation('gone', 'h3');
     const added = draftOf().add(unitOf({ releases: [{ allocation, revision: 3, outcome: null }] }));
@@ -294,7 +305,7 @@ describe('a transaction draft', () => {
 
 describe('judging a refused unit', () => {
   const [unit] = unitsOf(planOf('p', { places: [testAllocation('a', 'h1')] }), 128);
-  const shared = { poolRevision: () => 0, resourceRevision: () => 0 };
+  const shared = { poolRevision: () => 0, resourceRevision: () => 0, hasQuota: () => false };
   const sent = { ledgerRevision: () => 5, ownerRevision: () => 2, intentRevision: () => 3, ...shared };
   const found = {
     ...{ ledgerRevision: () => 9, ownerRevision: () => 2, allocationRevision: () => 0 },
@@ -340,6 +351,17 @@ describe('judging a refused unit', () => {
     expect(rest?.parts[0]?.places.map(({ id }) => id)).toEqual(['a1', 'a3']);
     const later = { ...found, eligibilityRevision: () => 6 };
     expect([...conflictsIn(rest!, sent, later, false).conflicts.keys()]).toEqual(['a1']);
+  });
+
+  it('I9 refuses what took its namespace to have no quota, where it has one', () => {
+    const [unlimited] = unitsOf(planOf('p', { places: [testAllocation('a', 'h1')], withoutQuota: true }), 128);
+    const limited = { ...found, hasQuota: () => true };
+    expect(conflictsIn(unlimited!, sent, found, false).conflicts).toEqual(new Map());
+    expect([...conflictsIn(unlimited!, sent, limited, false).conflicts]).toEqual([
+      ['a', { reason: 'quota' }],
+    ]);
+    // Another plan in the same transaction had its tickets.
+    expect(conflictsIn(unit!, sent, limited, false).conflicts).toEqual(new Map());
   });
 
   it('voids the work of a job whose owner key is another or gone', () => {

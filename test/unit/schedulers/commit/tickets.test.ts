@@ -4,7 +4,8 @@ import { sha256Hex } from '../../../../src/adapters/system/digest.ts';
 import { canonicalJson } from '../../../../src/core/json/canonical-json.ts';
 import type { Group } from '../../../../src/core/cell/job.ts';
 import type { TicketRequest } from '../../../../src/wire/api/arbiter-api.ts';
-import { CellWorld, makeJob } from '../cell-world.ts';
+import { quotaCodec } from '../../../../src/wire/records/records.ts';
+import { CellWorld, keys, makeJob } from '../cell-world.ts';
 import { FakeArbiter } from '../fake-arbiter.ts';
 
 describe('a scheduler that needs tickets', () => {
@@ -233,6 +234,34 @@ describe('a busy scheduler, whose starts wait', () => {
     expect([...committed.values()].filter(Boolean)).toEqual([]);
   });
 
+  it('I9 commits nothing without its ticket from the revision on that gives the namespace a quota', async () => {
+    const quota = {
+      namespace: 'default',
+      cpuMilli: null,
+      memoryMib: null,
+      gpuMilli: null,
+      allocations: null,
+    };
+    const committed = watchRequests();
+    const watched = world.fate;
+    world.fate = async (...call) => {
+      // The arbiter has not heard of it, and grants all.
+      if (committed.size === 0) await world.put(keys.quota('default'), quotaCodec.encode(quota));
+      return watched(...call);
+    };
+    const { events } = await world.scheduler({ id: 'batch-1', enforcement: true });
+    await submitAll();
+    const isRefused = (): boolean =>
+      events.some(({ kind, detail }) => kind === 'conflict' && detail.includes('has a quota'));
+    await world.until(isRefused, 'a conflict');
+    await world.clock.advance(1_000);
+    expect(world.allocations()).toEqual([]);
+    arbiter.limited = ['default'];
+    await world.until(() => world.running().length === JOBS, 'the starts', 60_000);
+    expect([...committed.values()].filter(Boolean)).toEqual([]);
+    expect(world.ledgersAreTrue()).toBe(true);
+  });
+
   it('S4.12 commits no gang without its tickets', async () => {
     const committed = watchRequests();
     await world.scheduler({ id: 'batch-1', enforcement: true });
@@ -248,7 +277,7 @@ describe('a busy scheduler, whose starts wait', () => {
     'S4.12 is refused with %s: what was committed meanwhile waits or is given back, and nothing starts without a ticket',
     async (code, retryAfterMs) => {
       const committed = watchRequests();
-      await world.scheduler({ id: 'batch-1', enforcement: true });
+      const { events } = await world.scheduler({ id: 'batch-1', enforcement: true });
       await submitAll();
       await world.until(() => committed.size > 0 && world.allocations().length > 0, 'a commit');
       arbiter.refusal = { code, detail: 'no more', retryAfterMs };
@@ -258,6 +287,8 @@ describe('a busy scheduler, whose starts wait', () => {
       // A quota is no matter of time: claims go back, and only what has its ticket stays.
       if (code === 'quota') expect(world.allocations()).toHaveLength(startedBefore);
       expect(world.ledgersAreTrue()).toBe(true);
+      // No host is to blame.
+      expect(events.filter(({ kind }) => kind === 'refused-host')).toEqual([]);
       arbiter.refusal = null;
       await world.until(() => world.running().length === JOBS, 'the starts', 120_000);
       expect(world.ledgersAreTrue()).toBe(true);

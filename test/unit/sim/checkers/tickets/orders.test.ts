@@ -159,7 +159,10 @@ describe('I36 to I39, I43, I44 tickets', () => {
 });
 
 describe('I40 I41 grants', () => {
-  beforeEach(() => run.quota('default', 250));
+  beforeEach(() => {
+    run.quota('default', 250);
+    run.nowMs += 6_000;
+  });
 
   const grants = (count: number): Allocation[] =>
     Array.from({ length: count }, (_, index) => {
@@ -173,6 +176,12 @@ describe('I40 I41 grants', () => {
     expect(run.broken(quick)).toEqual([]);
     grants(1);
     expect(run.broken(quick)).toEqual(['I40']);
+  });
+
+  it('I40 no grants of an arbiter that cannot have heard of the first quota yet', () => {
+    run.nowMs -= 5_000;
+    grants(3);
+    expect(run.broken(quick)).toEqual([]);
   });
 
   it('I41 an unused grant that is given back before nobody can use it any more', () => {
