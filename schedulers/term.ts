@@ -40,6 +40,8 @@ import type { SchedulerOptions } from './policies/options.ts';
 import type { DecidedPlan } from './state/decided-plan.ts';
 import type { Entry, OwnedJob } from './state/owned-job.ts';
 import { OwnedJobs } from './ownership/owned-jobs.ts';
+import type { FirstPlacementsParts } from './ownership/first-placement.ts';
+import { FirstPlacements } from './ownership/first-placement.ts';
 import { Ownership } from './ownership/ownership.ts';
 import { Parking } from './decide/parking.ts';
 import { Placer } from './decide/placer.ts';
@@ -134,7 +136,7 @@ export class SchedulerTerm implements Term {
       hostOf: (host) => this.cell.state.hostOf(host),
     });
     this.cell = this.#newCell();
-    this.committer = this.#newCommitter(intents);
+    this.committer = this.#newCommitter(intents, parts.session);
     this.#secrets = new CellSecrets(world);
     this.#ticketClient = new TicketClient(world, options.id, new ArbiterClient(world.http));
     const launches = new Launches(world.digest);
@@ -231,7 +233,11 @@ export class SchedulerTerm implements Term {
       reports: this.#reports,
       giveUp: (key, recordRevision) => this.#ownership.finish(key, recordRevision),
     });
-    this.#ownership = this.#newOwnership(parts.session);
+    this.#ownership = this.#newOwnership(parts.session, {
+      ...{ decider: this.decider, placer: this.placer, pipeline, tickets, isPaused },
+      secrets: this.#secrets,
+      isIdle: () => this.#loop.backlog + loader.waiting === 0 && !this.#starts.isHolding,
+    });
   }
 
   #newCell(): PrivateCell {
@@ -248,7 +254,7 @@ export class SchedulerTerm implements Term {
     });
   }
 
-  #newCommitter(intents: Intents): Committer {
+  #newCommitter(intents: Intents, ownerSession: Session): Committer {
     const { store, keys, clock, random, log, metrics } = this.world;
     const { conflictCheck, inFlightMax } = this.options;
     return new Committer({
@@ -260,6 +266,7 @@ export class SchedulerTerm implements Term {
         this.signal.aborted ? undefined : this.#ownership.revisionOf(`${namespace}/${job}`),
       intentRevisionOf: (intent) => (this.signal.aborted ? undefined : intents.revisionOf(intent)),
       session: () => this.signal,
+      ownerSession,
       onLedger: (host) => this.cell.syncLedger(host),
       moreComing: () => this.#loop.isDeciding || this.#ownership.claimsPending >= BURST_MIN,
       options: { conflictCheck, inFlightMax, rebasesMax: REBASES_MAX },
@@ -276,14 +283,19 @@ export class SchedulerTerm implements Term {
     });
   }
 
-  #newOwnership(session: Session): Ownership {
+  #newOwnership(session: Session, parts: Omit<FirstPlacementsParts, 'self'>): Ownership {
     const { store, keys, clock, log } = this.world;
     const { id, kind } = this.options;
+    const self = { scheduler: id, kind, sinceMs: wallMs(this.world) };
+    const first = new FirstPlacements(this, { ...parts, self });
+    // Of a restored store a job may run on hosts of which the store knows nothing.
+    const isRestored = this.#restoredAtMs !== null;
     return new Ownership({
       ...{ store, keys, clock, log },
       ...{ session, signal: this.signal },
-      self: { scheduler: id, kind, sinceMs: wallMs(this.world) },
-      onOwned: (row, ownerRevision, isBare) => this.#jobs.own(row, ownerRevision, isBare),
+      self,
+      firstPlacement: (record) => (isRestored ? null : first.of(record)),
+      onOwned: (row, ownerRevision, isBare, placed) => this.#jobs.own(row, ownerRevision, isBare, placed),
       onClaimed: () => this.committer.flush(),
       onLost: (key) => this.#jobs.drop(key),
       onRecord: (key, row) => this.#jobs.changed(key, row),

@@ -37,6 +37,7 @@ import type {
   PlanOutcome,
   Release,
 } from '../../src/core/commit/plan.ts';
+import type { Owner } from '../../src/core/cell/cell.ts';
 import type { Fill } from '../../src/core/slots/job-view.ts';
 import type { StoreLimits } from '../../src/ports/cell-store.ts';
 import { completesGang, isAllOrNothing } from '../gangs/gangs.ts';
@@ -58,6 +59,13 @@ const TICKET_RETRY_MS = 5_000;
 const HEARD_MS = 250;
 /** Before a gang is decided again whose other members changed while its tickets were asked for. */
 const GANG_AGAIN_MS = 200;
+
+/** Of a plan whose commit claims its job. */
+export interface Claiming {
+  readonly by: Owner;
+  /** The owner key was created at this revision; called before the first start. */
+  readonly landed: (ownerRevision: number) => void;
+}
 
 export interface CommitPipelineParts {
   readonly tickets: Tickets;
@@ -128,6 +136,21 @@ export class CommitPipeline {
     }
   }
 
+  /**
+   * Takes the plan of a job that nobody owns to its end, in the transaction that claims the job (`ownership/first-placement.ts`).
+   * Its tickets are asked for with the starts.
+   */
+  async runClaiming(job: OwnedJob, plan: DecidedPlan, claiming: Claiming): Promise<void> {
+    const { entries } = plan;
+    this.#underWay += entries.length;
+    try {
+      await this.#commit(job, plan, entries, claiming);
+    } finally {
+      this.#underWay -= entries.length;
+      this.#parts.onPlanEnded();
+    }
+  }
+
   /** Are tickets asked for before the commit? A gang, and what takes the place of others, is not committed unless it may start. */
   #asksFirst(job: OwnedJob, { atomicity, evictions = [], releases = [] }: DecidedPlan): boolean {
     if (!this.#term.options.enforcement) return false;
@@ -184,7 +207,12 @@ export class CommitPipeline {
   }
 
   /** @returns false: the store did not answer */
-  async #commit(job: OwnedJob, plan: DecidedPlan, entries: readonly Entry[]): Promise<boolean> {
+  async #commit(
+    job: OwnedJob,
+    plan: DecidedPlan,
+    entries: readonly Entry[],
+    claiming?: Claiming,
+  ): Promise<boolean> {
     const { options, stats, world } = this.#term;
     const { id, atomicity, evictions = [], releases = [], traceparent = job.record.traceparent } = plan;
     for (const entry of entries) entry.stage = 'commit';
@@ -193,7 +221,9 @@ export class CommitPipeline {
     const span = world.tracer?.begin('commit', traceparent) ?? null;
     const traced = span === null ? null : { traceparent: span.traceparent };
     const byIntent =
-      atomicity === 'all-or-nothing' && !fitsOneTransaction(options, world.store.limits, entries, evictions);
+      claiming === undefined &&
+      atomicity === 'all-or-nothing' &&
+      !fitsOneTransaction(options, world.store.limits, entries, evictions);
     let outcome: PlanOutcome | null;
     try {
       const places = entries.map((entry) => entry.allocation);
@@ -202,6 +232,7 @@ export class CommitPipeline {
         : await this.#term.commit({
             ...{ id, atomicity, places, evictions, releases },
             ...this.#conditionsOf(job, entries),
+            ...(claiming && { claim: { namespace: job.namespace, job: job.name, by: claiming.by } }),
             ...traced,
           });
     } catch (error) {
@@ -218,6 +249,9 @@ export class CommitPipeline {
     if (outcome === null) return true;
     stats.addCommit(world.clock.monotonicMs() - startedMs);
     if (!byIntent) this.#markVictims(evictions, outcome);
+    const [first] = entries;
+    const landed = first === undefined ? undefined : outcome.get(first.allocation.id);
+    if (landed !== undefined && landed.kind !== 'conflicted') claiming?.landed(landed.revision);
     this.#committed(job, entries, outcome);
     return true;
   }

@@ -63,6 +63,11 @@ export class TicketClient {
     return this.#world.clock.monotonicMs() - atMs <= GRANTED_KEPT_MS;
   }
 
+  /** As `grantsAll`, at any time since. */
+  grantedLast(namespace: string): boolean {
+    return this.#grantedAtMs.has(namespace);
+  }
+
   /** An arbiter said last that it has a quota. */
   isLimited(namespace: string): boolean {
     return this.#client.isLimited(namespace);

@@ -38,6 +38,14 @@ export class Tickets {
     return this.#client.grantsAll(namespace);
   }
 
+  /**
+   * The same for the single job of an idle scheduler: what was granted last is answer enough, however long ago. Where no arbiter is there
+   * any more the job waits for its ticket, and those after it for their placement.
+   */
+  mayFollow({ namespace }: OwnedJob): boolean {
+    return this.#client.grantedLast(namespace);
+  }
+
   /** Has the namespace a quota, by what an arbiter said last? */
   isLimited({ namespace }: OwnedJob): boolean {
     return this.#client.isLimited(namespace);

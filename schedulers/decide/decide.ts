@@ -28,7 +28,7 @@ import type { CellSecrets } from '../state/cell-secrets.ts';
 import type { DecidedPlan } from '../state/decided-plan.ts';
 import { backOffGroup } from '../state/group-backoff.ts';
 import type { Entry, OwnedJob } from '../state/owned-job.ts';
-import type { Term } from '../state/state.ts';
+import type { SchedulerWorld, Term } from '../state/state.ts';
 import { newId, wallMs } from '../state/state.ts';
 import { EXPLAIN_EVERY_MS } from './explanations.ts';
 import type { Parking } from './parking.ts';
@@ -216,7 +216,7 @@ export class Decider {
       if (entries.length === 0) continue;
       const atomicity = isGang ? 'all-or-nothing' : this.#term.options.atomicity;
       plans.push({ id, entries, atomicity });
-      this.#observeWait(job, slice, nowMs);
+      observeWait(this.#term.world, job, slice, nowMs);
       placed += entries.length;
       state.leave(state.pending - entries.length, pendingAtMs);
       if (slice.length < ripe.length && entries.length === slice.length) more = true;
@@ -239,13 +239,6 @@ export class Decider {
       left -= entries.length;
     }
     return { placed: this.#term.options.sliceMax - left, more, plans: made };
-  }
-
-  #observeWait({ record }: OwnedJob, [first]: readonly Fill[], nowMs: number): void {
-    if (first === undefined) return;
-    const waitedMs = Math.max(0, nowMs - Math.max(first.sinceMs, first.notBeforeMs));
-    const labels = { type: record.job.type };
-    this.#term.world.metrics.observe('moorage_scheduler_wait_seconds', waitedMs / 1000, labels);
   }
 
   #mustWait(job: OwnedJob, group: Group): boolean {
@@ -306,6 +299,18 @@ export class Decider {
     }
     if (isNew) this.#term.emit('parked', job, `${group.name}: ${summaryOf(state.explanation)}`);
   }
+}
+
+/** How long slots that are placed now have waited for it. */
+export function observeWait(
+  { metrics }: Pick<SchedulerWorld, 'metrics'>,
+  { record }: OwnedJob,
+  [first]: readonly Fill[],
+  nowMs: number,
+): void {
+  if (first === undefined) return;
+  const waitedMs = Math.max(0, nowMs - Math.max(first.sinceMs, first.notBeforeMs));
+  metrics.observe('moorage_scheduler_wait_seconds', waitedMs / 1000, { type: record.job.type });
 }
 
 /** An evaluation asks for each host of a job several times, and takes no time in which the answer could change. */

@@ -3,7 +3,7 @@ import { Waker } from '../../src/runtime/wait/waker.ts';
 import type { CommitPipeline } from '../commit/commit.ts';
 import type { DecidedPlan } from '../state/decided-plan.ts';
 import type { OwnedJob } from '../state/owned-job.ts';
-import type { Term } from '../state/state.ts';
+import type { SchedulerWorld, Term } from '../state/state.ts';
 import { TimeSlice } from '../../src/runtime/wait/time-slice.ts';
 import type { Decider, Decision } from './decide.ts';
 import { NOTHING } from './decide.ts';
@@ -128,12 +128,9 @@ export class DecisionLoop {
 
   /** A decision with plans is a span, to which the plans belong. */
   #traced(job: OwnedJob, decision: Decision, tookMs: number): Decision {
-    const { tracer, clock } = this.#term.world;
-    if (tracer === undefined || decision.plans.length === 0) return decision;
-    const span = tracer.begin('decide', job.record.traceparent, clock.nowMs() - tookMs);
-    if (span === null) return decision;
-    span.end({ job: job.key, placements: decision.placed });
-    const { traceparent } = span;
+    if (decision.plans.length === 0) return decision;
+    const traceparent = traceDecision(this.#term.world, job, decision.placed, tookMs);
+    if (traceparent === undefined) return decision;
     return { ...decision, plans: decision.plans.map((plan) => ({ ...plan, traceparent })) };
   }
 
@@ -150,4 +147,16 @@ export class DecisionLoop {
     for (const plan of decision.plans) this.#parts.runPlan(job, plan);
     if (decision.more) this.#term.enqueue(job);
   }
+}
+
+/** Records a decision that was made just now. @returns to which its plans belong; undefined: it is not traced */
+export function traceDecision(
+  { tracer, clock }: Pick<SchedulerWorld, 'tracer' | 'clock'>,
+  job: OwnedJob,
+  placements: number,
+  tookMs: number,
+): string | undefined {
+  const span = tracer?.begin('decide', job.record.traceparent, clock.nowMs() - tookMs) ?? null;
+  span?.end({ job: job.key, placements });
+  return span?.traceparent;
 }

@@ -6,6 +6,7 @@ import { StoreError } from '../../src/ports/cell-store.ts';
 import type { Clock } from '../../src/ports/clock.ts';
 import type { Log } from '../../src/ports/telemetry.ts';
 import { ownerCodec } from '../../src/wire/records/records.ts';
+import type { FirstPlacement } from './first-placement.ts';
 import type { JobIndex } from './job-index.ts';
 
 export interface JobClaimsDeps {
@@ -28,7 +29,10 @@ export interface JobClaimsParts {
   readonly isAwaited: (key: string) => boolean;
   /** Creation revision of the job's owner key, where the table shows that it is this scheduler's. */
   readonly ownRevisionOf: (key: string) => number | undefined;
-  readonly adopt: (key: string, ownerRevision: number, isBare: boolean) => void;
+  /** What may be placed of a new job by the transaction that claims it; null: nothing. */
+  readonly firstPlacement: (key: string) => FirstPlacement | null;
+  /** @param placed by the same transaction; absent: nothing */
+  readonly adopt: (key: string, ownerRevision: number, isBare: boolean, placed?: FirstPlacement) => void;
 }
 
 /** Claims under way at once: with one alone, thousands of new jobs wait for each other's round trips. */
@@ -229,11 +233,29 @@ export class JobClaims {
   async #claim(due: readonly string[]): Promise<void> {
     for (const key of due) this.#pending.add(key);
     try {
-      await this.#create(due);
+      const first = this.#firstPlacementOf(due);
+      if (first === null) await this.#create(due);
+      else await this.#createPlaced(due[0] ?? '', first);
     } finally {
       for (const key of due) this.#pending.delete(key);
       this.#deps.onClaimed();
     }
+  }
+
+  /** Only of a job that is claimed alone: others' transactions do not wait for a decision, and are not refused for a place. */
+  #firstPlacementOf([key, ...others]: readonly string[]): FirstPlacement | null {
+    if (key === undefined || others.length > 0 || this.#pending.size > 1 || !this.#looksBare(key)) return null;
+    return this.#parts.firstPlacement(key);
+  }
+
+  async #createPlaced(key: string, first: FirstPlacement): Promise<void> {
+    let isClaimed = false;
+    await first.commit((ownerRevision) => {
+      isClaimed = true;
+      this.#parts.adopt(key, ownerRevision, true, first);
+    });
+    // Whatever refused it: the next claim of it is alone, and asks for less.
+    if (!isClaimed) this.#notBare.add(key);
   }
 
   /** Creates their owner keys, all or none. */

@@ -34,11 +34,17 @@ export class OwnedJobs {
     this.#parts = parts;
   }
 
-  /** This scheduler owns the job from now on. @param isBare the store holds nothing of it but its record */
-  own(row: OwnedRecord, ownerRevision: number, isBare: boolean): void {
+  /**
+   * This scheduler owns the job from now on.
+   * @param isBare the store holds nothing of it but its record, and what it was claimed with
+   * @param placed the job with that; absent: nothing
+   */
+  own(row: OwnedRecord, ownerRevision: number, isBare: boolean, placed?: OwnedJob): void {
     const { table, intake } = this.#parts;
-    const job = new OwnedJob(row.value, row.modRevision, ownerRevision);
+    const job = placed ?? new OwnedJob(row.value, row.modRevision, ownerRevision);
+    placed?.claimed(ownerRevision);
     table.add(job);
+    for (const entry of job.entries.values()) table.index(job, entry);
     this.#learnMix(job);
     this.#term.emit('owned', job, `version ${String(job.record.version)}`);
     if (!isBare || !intake.takeUpBare(job)) this.#term.reload(job);

@@ -7,8 +7,9 @@
  *    by rendezvous hashing: the first one claims it, the others step in later, rank by rank, when those before them claim
  *    nothing.
  * 3. `job-claims.ts` creates the owner keys, many in a transaction.
- * 4. `owned-jobs.ts` brings a claimed job into the term, and takes it out when it is finished or lost.
- * 5. `job-intake.ts` takes up what the store holds of the job, read by `job-loader.ts`, before anything is decided for it.
+ * 4. `first-placement.ts` places a single new job in the transaction that claims it.
+ * 5. `owned-jobs.ts` brings a claimed job into the term, and takes it out when it is finished or lost.
+ * 6. `job-intake.ts` takes up what the store holds of the job, read by `job-loader.ts`, before anything is decided for it.
  *
  * An owner deletes its key when nothing is left to do for a job. Schedulers that see it do so while it lives leave the job
  * alone until its record changes or that scheduler is gone; then another one claims it and checks. When a record asks for another
@@ -25,6 +26,8 @@ import type { JobRow } from './job-index.ts';
 import { JobIndex } from './job-index.ts';
 import { kindOfPolicyText } from '../policies/options.ts';
 import type { Partition } from '../state/state.ts';
+import type { OwnedJob } from '../state/owned-job.ts';
+import type { FirstPlacement } from './first-placement.ts';
 import type { JobClaimsDeps } from './job-claims.ts';
 import { JobClaims } from './job-claims.ts';
 
@@ -33,8 +36,11 @@ export interface OwnershipDeps extends JobClaimsDeps {
    * The job is owned from now on.
    * @param ownerRevision what every commit for it compares
    * @param isBare when it was claimed, the store held nothing of it but its first record
+   * @param placed the job with what the same transaction placed; absent: nothing
    */
-  onOwned(row: OwnedRecord, ownerRevision: number, isBare: boolean): void;
+  onOwned(row: OwnedRecord, ownerRevision: number, isBare: boolean, placed?: OwnedJob): void;
+  /** What may be placed of a new job by the transaction that claims it; null: nothing. */
+  firstPlacement(record: OwnedRecord): FirstPlacement | null;
   /** The job is no longer owned: nothing may be done for it any more. */
   onLost(key: string): void;
   /** The record of an owned job changed; undefined: it was deleted. */
@@ -93,7 +99,11 @@ export class Ownership {
         const row = this.#owners.get(key);
         return row !== undefined && this.#isOwn(row.value) ? row.createRevision : undefined;
       },
-      adopt: (key, ownerRevision, isBare) => this.#adopt(key, ownerRevision, isBare),
+      firstPlacement: (key) => {
+        const record = recordOf(this.#jobs.get(key));
+        return record == null ? null : this.#deps.firstPlacement(record);
+      },
+      adopt: (key, ownerRevision, isBare, placed) => this.#adopt(key, ownerRevision, isBare, placed),
     });
     this.ready = Promise.all([this.#roles.ready, this.#owners.ready, this.#jobs.ready]);
     // A term that ends before it was ready awaits none of them.
@@ -277,22 +287,22 @@ export class Ownership {
     return this.#finished.get(key)?.recordRevision !== recordRevision;
   }
 
-  #adopt(key: string, ownerRevision: number, isBare = false): void {
+  #adopt(key: string, ownerRevision: number, isBare = false, placed?: FirstPlacement): void {
     this.#claims.forget(key);
     if (this.#owned.has(key) || this.#deps.signal.aborted) return;
     const row = this.#jobs.get(key);
-    if (row === undefined) {
-      void this.#giveBack(key, ownerRevision);
-      return;
-    }
-    const value = row.read();
-    if (value === null) return;
+    // What was placed must end, though the record is gone.
+    const record = row === undefined ? placed?.record : recordOf(row);
+    if (record === undefined) void this.#giveBack(key, ownerRevision);
+    if (record == null) return;
     this.#owned.set(key, ownerRevision);
     this.#finished.delete(key);
-    const isFirst = isBare && row.isNew && value.version === 1;
-    this.#deps.onOwned({ value, modRevision: row.modRevision }, ownerRevision, isFirst);
+    const isFirst = isBare && row?.isNew !== false && record.value.version === 1;
+    if (isFirst) this.#deps.onOwned(record, ownerRevision, true, placed?.job);
+    else this.#deps.onOwned(record, ownerRevision, false);
     // It may have changed while it was claimed.
-    if (row.kind !== this.#deps.self.kind) void this.#handOver(key);
+    if (row === undefined) this.#deps.onRecord(key, undefined);
+    else if (row.kind !== this.#deps.self.kind) void this.#handOver(key);
   }
 
   /** The job was deleted while it was claimed: without its record no scheduler would ever delete the key. */
@@ -324,6 +334,13 @@ export class Ownership {
     this.#owned.delete(key);
     this.#deps.onLost(key);
   }
+}
+
+/** Undefined: there is none; null: it cannot be read. */
+function recordOf(row: JobRow | undefined): OwnedRecord | null | undefined {
+  if (row === undefined) return undefined;
+  const value = row.read();
+  return value === null ? null : { value, modRevision: row.modRevision };
 }
 
 /** An owner deleted its key because nothing was left to do. */

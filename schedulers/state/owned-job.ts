@@ -112,8 +112,7 @@ export class OwnedJob {
   readonly key: string;
   record: JobRecord;
   recordRevision: number;
-  /** The creation revision of the owner key: what every commit for this job compares. */
-  readonly ownerRevision: number;
+  #ownerRevision: number;
   readonly entries = new Map<string, Entry>();
   readonly groups = new Map<string, GroupState>();
   // These four are null in most jobs, and a scheduler has tens of thousands of jobs.
@@ -126,7 +125,7 @@ export class OwnedJob {
   #commits: Map<string, Promise<unknown>> | null = null;
   /** Above so many known versions, old ones that nothing names are forgotten; twice what was left the last time. */
   #versionsMax = 2 * VERSIONS_KEPT;
-  /** No longer owned: what continues after a call must not act for it. */
+  /** Not owned, or no longer: what continues after a call must not act for it. */
   dropped = false;
   /** Why the last decision on it threw, for people; null: it did not. */
   undecidable: string | null = null;
@@ -163,8 +162,27 @@ export class OwnedJob {
     this.name = record.job.name;
     this.key = jobKeyOf(this.namespace, this.name);
     this.recordRevision = recordRevision;
-    this.ownerRevision = ownerRevision;
+    this.#ownerRevision = ownerRevision;
     this.readFrom = ownerRevision;
+  }
+
+  /** One that is to be claimed by the commit of its first placement. */
+  static unclaimed(record: JobRecord, recordRevision: number): OwnedJob {
+    const job = new OwnedJob(record, recordRevision, 0);
+    job.dropped = true;
+    return job;
+  }
+
+  /** @param ownerRevision of the commit that claimed it */
+  claimed(ownerRevision: number): void {
+    this.#ownerRevision = ownerRevision;
+    this.readFrom = ownerRevision;
+    this.dropped = false;
+  }
+
+  /** The creation revision of the owner key: what every commit for this job compares. */
+  get ownerRevision(): number {
+    return this.#ownerRevision;
   }
 
   /** Is any group a gang? Then the store may hold an intent of it. */

@@ -16,7 +16,7 @@
 import type { Allocation } from '../cell/allocation.ts';
 import type { Claim } from '../cell/claim.ts';
 import { poolsOf } from '../quota/shared-resource.ts';
-import type { Eviction, LostHosts, Plan, Release } from './plan.ts';
+import type { Eviction, JobClaim, LostHosts, Plan, Release } from './plan.ts';
 
 /** What of a plan lands or fails together. */
 export interface Unit {
@@ -28,6 +28,8 @@ export interface Unit {
   readonly lostHosts?: LostHosts;
   /** As its plan. */
   readonly withoutQuota?: boolean;
+  /** That of its plan. */
+  readonly claim?: JobClaim;
 }
 
 export interface HostPart {
@@ -43,11 +45,12 @@ export interface HostPart {
  * unless preemptions there are pending: the revert finds a victim by the members on its host, so they land together.
  */
 export function unitsOf(plan: Plan, operationsMax: number): Unit[] {
-  const { lostHosts, withoutQuota = false } = plan;
+  const { claim, lostHosts, withoutQuota = false } = plan;
   // In the worst case each place has a quota of its own to compare beside the owner.
   const room = withoutQuota ? Math.floor(operationsMax / 2) : operationsMax;
   const units = lostHosts === undefined ? cut(plan, room) : cutForLost(plan, lostHosts, room);
-  return withoutQuota ? units.map((unit) => ({ ...unit, withoutQuota })) : units;
+  if (!withoutQuota && claim === undefined) return units;
+  return units.map((unit) => ({ ...unit, withoutQuota, ...(claim && { claim }) }));
 }
 
 /** In the worst case each place stands in for hosts of its own, which are compared beside the owner. */

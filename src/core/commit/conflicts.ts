@@ -100,6 +100,8 @@ export function conflictsIn(
   found: FoundRevisions,
   version: boolean,
 ): { readonly conflicts: Conflicts; readonly moved: boolean } {
+  // It is claimed apart then: most often another scheduler was faster, and the reply does not show all that may be there.
+  if (unit.claim !== undefined) return { conflicts: allOf(unit, { reason: 'not-owner' }), moved: false };
   const conflicts = new Map<string, ConflictReason>();
   let moved = false;
   for (const part of unit.parts) {

@@ -1,4 +1,5 @@
 import type { Allocation, Outcome } from '../cell/allocation.ts';
+import type { Owner } from '../cell/cell.ts';
 import type { PendingPreemption } from '../cell/intent.ts';
 import type { Shortfall } from '../cell/resources.ts';
 import type { LostHost } from '../host/host.ts';
@@ -17,8 +18,18 @@ export interface Plan {
   readonly lostHosts?: LostHosts;
   /** No arbiter has said that the namespaces of its places have a quota: the commit compares that they have none. */
   readonly withoutQuota?: boolean;
+  /** Its job is claimed by the same transaction. Only of `all-or-nothing` plans that place. */
+  readonly claim?: JobClaim;
   /** Of the recorded trace that it belongs to; absent: none. */
   readonly traceparent?: string;
+}
+
+/** Of a job without an owner, of which nothing but its record may be in the store. Whatever refuses it refuses the plan. */
+export interface JobClaim {
+  readonly namespace: string;
+  readonly job: string;
+  /** Who is to own it. */
+  readonly by: Owner;
 }
 
 export type LostHosts = ReadonlyMap<string, readonly LostHost[]>;
@@ -88,7 +99,7 @@ export type ConflictReason =
   | { readonly reason: 'no-fit'; readonly short: Shortfall }
   /** `conflictCheck: version`: the ledger has changed. */
   | { readonly reason: 'version' }
-  /** The scheduler no longer owns the job. */
+  /** The scheduler does not own the job, or could not claim it. */
   | { readonly reason: 'not-owner' }
   /** The intent of a reserved member is no longer open: it expired and was made void. */
   | { readonly reason: 'intent-gone' }

@@ -1,4 +1,5 @@
 import type { Allocation, Outcome } from '../cell/allocation.ts';
+import type { Owner } from '../cell/cell.ts';
 import type { Conflicts } from './conflicts.ts';
 import type { HostPart, Unit } from './commit.ts';
 import { allOf } from './conflicts.ts';
@@ -61,7 +62,10 @@ export interface DraftPool {
 export interface OwnerCompare {
   readonly namespace: string;
   readonly job: string;
+  /** 0: it has none. */
   readonly createRevision: number;
+  /** Who becomes it; absent: nobody. */
+  readonly claimedBy?: Owner;
 }
 
 export interface IntentCompare {
@@ -88,6 +92,8 @@ export class TransactionDraft {
   readonly #operationsMax: number;
   readonly #ledgers = new Map<string, DraftLedger>();
   readonly #owners = new Map<string, OwnerCompare>();
+  /** Jobs of them that are claimed. */
+  #claims = 0;
   /** Cache: units of one job follow one another. */
   #lastOwner: OwnerCompare | null = null;
   readonly #intents = new Map<string, IntentCompare>();
@@ -172,7 +178,8 @@ export class TransactionDraft {
     const unlimited = this.#unlimitedFor(unit);
     const beside = lostHosts.size + unlimited.length;
     const compares = owners.length + intents.length + beside + poolsMore + comparesMore;
-    const more = { compares, writes: poolsMore };
+    const claim = unit.claim === undefined ? NO_CLAIM : CLAIM_OPERATIONS;
+    const more = { compares: compares + claim.compares, writes: poolsMore + claim.writes };
     const revertMax = Math.min(REVERT_OPERATIONS_MAX, this.#operationsMax);
     const canRevert = unit.parts.every((part) => revertOperations(part) <= revertMax);
     if (!canRevert || this.#operationsWith(unit, more) > this.#operationsMax) {
@@ -189,6 +196,7 @@ export class TransactionDraft {
     for (const owner of owners) {
       this.#owners.set(jobKeyOf(owner.namespace, owner.job), owner);
       this.#lastOwner = owner;
+      if (owner.claimedBy !== undefined) this.#claims += 1;
     }
     for (const compare of intents) this.#intents.set(compare.intent.id, compare);
     for (const [name, lost] of lostHosts) this.#lostHosts.set(name, lost);
@@ -205,11 +213,13 @@ export class TransactionDraft {
     const shared = this.#pools.size + this.#resources.size;
     const conditions = this.#lostHosts.size + (this.#unlimited?.size ?? 0);
     const beside = this.#owners.size + this.#intents.size + conditions;
-    return this.#ledgers.size + beside + this.compared.length + shared;
+    const empty = this.#claims * CLAIM_OPERATIONS.compares;
+    return this.#ledgers.size + beside + empty + this.compared.length + shared;
   }
 
   #writes(): number {
-    const records = this.puts.length + this.deletes.length + this.outcomes.length;
+    const claims = this.#claims * CLAIM_OPERATIONS.writes;
+    const records = this.puts.length + this.deletes.length + this.outcomes.length + claims;
     return this.#ledgers.size + this.#pools.size + records;
   }
 
@@ -231,6 +241,10 @@ export class TransactionDraft {
 
   /** The owner compares that the unit adds; conflicts when this scheduler does not own one of its jobs. */
   #ownersFor(unit: Unit): OwnerCompare[] | Conflicts {
+    if (unit.claim !== undefined) {
+      const { namespace, job, by } = unit.claim;
+      return [{ namespace, job, createRevision: 0, claimedBy: by }];
+    }
     const more: OwnerCompare[] = [];
     let conflicts: Map<string, ConflictReason> | null = null;
     for (const part of unit.parts) {
@@ -461,6 +475,10 @@ function volumeUseOf({ volumes }: Allocation, pool: string): VolumeUse | undefin
   const claim = claimOfPool(pool)?.claim;
   return claim === undefined ? undefined : volumes?.find((use) => use.claim === claim);
 }
+
+/** Of a claim beside the owner's compare: nothing may lie under the job's allocations and outcomes; the owner key is written. */
+const CLAIM_OPERATIONS = { compares: 2, writes: 1 };
+const NO_CLAIM = { compares: 0, writes: 0 };
 
 interface Shares {
   readonly pools: ReadonlyMap<string, DraftPool>;

@@ -3,20 +3,29 @@ import type { FoundRevisions } from '../../core/commit/conflicts.ts';
 import type { CellKeys } from '../../core/cell/keys.ts';
 import type { Ledger } from '../../core/fit/ledger.ts';
 import type { TransactionDraft } from '../../core/commit/transaction-draft.ts';
-import type { Attempt, CellStore, Compare, Entry, Write } from '../../ports/cell-store.ts';
-import { allocationCodec, ledgerCodec, outcomeCodec, poolCodec } from '../../wire/records/records.ts';
+import type { Attempt, CellStore, Compare, Entry, Session, Write } from '../../ports/cell-store.ts';
+import {
+  allocationCodec,
+  ledgerCodec,
+  outcomeCodec,
+  ownerCodec,
+  poolCodec,
+} from '../../wire/records/records.ts';
 import type { UnknownWrite, ReadBackResult } from './read-back.ts';
 
 /**
  * The compares and writes of a draft.
  * @param onLedger called with each ledger's text
+ * @param session of the jobs that it claims
  */
 export function attemptOf(
   draft: TransactionDraft,
   keys: CellKeys,
   onLedger: (host: string, ledger: Ledger, text: string) => void,
+  session?: Session,
 ): Attempt {
   const compares: Compare[] = [];
+  const empty: string[] = [];
   const writes: Write[] = [];
   const readBack: string[] = [];
   const compare = (key: string, target: Compare['target'], equals: number): void => {
@@ -37,8 +46,14 @@ export function attemptOf(
   }
   for (const { name, modRevision } of draft.resources)
     compare(keys.sharedResource(name), 'modRevision', modRevision);
-  for (const { namespace, job, createRevision } of draft.owners)
-    compare(keys.owner(namespace, job), 'createRevision', createRevision);
+  for (const { namespace, job, createRevision, claimedBy } of draft.owners) {
+    const key = keys.owner(namespace, job);
+    compare(key, 'createRevision', createRevision);
+    if (claimedBy === undefined) continue;
+    if (session === undefined) throw new Error('a job is claimed without a session');
+    empty.push(keys.allocationsOf(namespace, job), keys.outcomesOf(namespace, job));
+    writes.push({ kind: 'put', key, value: ownerCodec.encode(claimedBy), session });
+  }
   for (const { intent, modRevision } of draft.intents)
     compare(keys.intent(intent.namespace, intent.job, intent.id), 'modRevision', modRevision);
   for (const { host, revision } of draft.lostHosts)
@@ -53,7 +68,7 @@ export function attemptOf(
     const key = keys.outcome(outcome.namespace, outcome.job, outcome.allocation);
     writes.push({ kind: 'put', key, value: outcomeCodec.encode(outcome) });
   }
-  return { compares, writes, readBack };
+  return { compares, empty, writes, readBack };
 }
 
 /** What a refused attempt read back, by the names that a plan uses. */

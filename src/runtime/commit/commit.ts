@@ -25,7 +25,7 @@ import type { LedgerBook } from '../../core/commit/ledger-book.ts';
 import { PoolBook } from '../../core/quota/pool-book.ts';
 import type { ConflictCheck, Plan, PlanOutcome } from '../../core/commit/plan.ts';
 import type { TransactionDraft } from '../../core/commit/transaction-draft.ts';
-import type { AttemptReply } from '../../ports/cell-store.ts';
+import type { AttemptReply, Session } from '../../ports/cell-store.ts';
 import { StoreError } from '../../ports/cell-store.ts';
 import type { RolePorts } from '../runtime.ts';
 import { Backoff } from '../wait/backoff.ts';
@@ -54,6 +54,8 @@ const POOL_RACES_MAX = 64;
 export interface CommitterDeps extends RolePorts {
   readonly book: LedgerBook;
   readonly hostOf: (id: string) => Host | undefined;
+  /** Under which jobs are claimed that plans name; absent: no plan claims one. */
+  readonly ownerSession?: Session;
   /** Create revision of the owner key that this process holds for the job; undefined when it holds none. */
   readonly ownerRevisionOf: (namespace: string, job: string) => number | undefined;
   /** Mod revision of the open intent of a gang of this process; undefined when it is of another. */
@@ -271,12 +273,12 @@ export class Committer {
     for (const { host } of batch.draft.ledgers) hosts.push(host);
     const pools = Array.from(batch.draft.pools, ({ pool }) => pool);
     await this.#during(hosts, pools, batch.units, async () => {
-      const { store, keys, clock } = this.#deps;
+      const { store, keys, clock, ownerSession } = this.#deps;
       const startedMs = clock.monotonicMs();
       const sentAfter = this.#revisionKnown(batch);
       const { listings } = this.#deps.book;
       // Not kept in a variable: the texts of some hundred placements need not stay until the reply comes.
-      const reply = await store.attempt(attemptOf(batch.draft, keys, this.#sending));
+      const reply = await store.attempt(attemptOf(batch.draft, keys, this.#sending, ownerSession));
       this.#trouble = null;
       this.#tally.count('transactions');
       this.#answered(reply, batch, startedMs);

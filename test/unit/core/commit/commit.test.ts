@@ -354,7 +354,10 @@ describe('judging a refused unit', () => {
   });
 
   it('I9 refuses what took its namespace to have no quota, where it has one', () => {
-    const [unlimited] = unitsOf(planOf('p', { places: [testAllocation('a', 'h1')], withoutQuota: true }), 128);
+    const [unlimited] = unitsOf(
+      planOf('p', { places: [testAllocation('a', 'h1')], withoutQuota: true }),
+      128,
+    );
     const limited = { ...found, hasQuota: () => true };
     expect(conflictsIn(unlimited!, sent, found, false).conflicts).toEqual(new Map());
     expect([...conflictsIn(unlimited!, sent, limited, false).conflicts]).toEqual([

@@ -47,6 +47,7 @@ async function takesOf(
       isOpen: () => true,
       isAwaited: () => isAwaited(clock.monotonicMs()),
       ownRevisionOf: () => undefined,
+      firstPlacement: () => null,
       adopt: (key) => {
         takes.forget(key);
         adopted.set(key, clock.monotonicMs());
