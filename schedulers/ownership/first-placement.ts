@@ -12,14 +12,14 @@ import type { DecidedPlan } from '../state/decided-plan.ts';
 import { OwnedJob } from '../state/owned-job.ts';
 import type { Term } from '../state/state.ts';
 import { newId, undoAssumed, wallMs } from '../state/state.ts';
-import type { OwnedRecord } from './ownership.ts';
+import type { JobAtRevision } from './job-index.ts';
 
 /** Larger jobs gain nothing by one transaction less, and each host more may refuse it. */
 const SLOTS_MAX = 16;
 
 /** A new job that is placed by the transaction that claims it. */
 export interface FirstPlacement {
-  readonly record: OwnedRecord;
+  readonly record: JobAtRevision;
   /** With its placements, which are assumed; not owned before it is claimed. */
   readonly job: OwnedJob;
   /**
@@ -55,7 +55,7 @@ export class FirstPlacements {
   }
 
   /** @returns null: it is to be claimed by itself */
-  of(record: OwnedRecord): FirstPlacement | null {
+  of(record: JobAtRevision): FirstPlacement | null {
     const { options, world } = this.#term;
     // A think time is spent, and a policy of somebody's own may throw, on jobs that are owned.
     if (options.thinkMs !== null || options.placement.scoreHost !== undefined) return null;

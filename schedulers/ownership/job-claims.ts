@@ -244,7 +244,8 @@ export class JobClaims {
 
   /** Only of a job that is claimed alone: others' transactions do not wait for a decision, and are not refused for a place. */
   #firstPlacementOf([key, ...others]: readonly string[]): FirstPlacement | null {
-    if (key === undefined || others.length > 0 || this.#pending.size > 1 || !this.#looksBare(key)) return null;
+    if (key === undefined || others.length > 0 || this.#pending.size > 1 || !this.#looksBare(key))
+      return null;
     return this.#parts.firstPlacement(key);
   }
 

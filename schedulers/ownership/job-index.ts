@@ -65,6 +65,11 @@ export class JobIndex {
   }
 }
 
+export interface JobAtRevision {
+  readonly value: JobRecord;
+  readonly modRevision: number;
+}
+
 /** One job as it lies in the store; decoded when it is asked for. */
 export class JobRow {
   readonly modRevision: number;
@@ -99,6 +104,12 @@ export class JobRow {
       this.#onBadRecord(error, this.#entry.key);
       return null;
     }
+  }
+
+  /** The same with its revision. */
+  readAt(): JobAtRevision | null {
+    const value = this.read();
+    return value === null ? null : { value, modRevision: this.modRevision };
   }
 
   #kindFromText(): SchedulerKind | null {

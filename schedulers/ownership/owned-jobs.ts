@@ -9,7 +9,8 @@ import { OwnedJob } from '../state/owned-job.ts';
 import type { Term } from '../state/state.ts';
 import { idsOf } from '../state/state.ts';
 import type { JobIntake } from './job-intake.ts';
-import type { OwnedRecord, Ownership } from './ownership.ts';
+import type { JobAtRevision } from './job-index.ts';
+import type { Ownership } from './ownership.ts';
 
 /** Before the owner key of a finished job is given up again, after a fault of the store. */
 const FINISH_RETRY_MS = 1_000;
@@ -39,7 +40,7 @@ export class OwnedJobs {
    * @param isBare the store holds nothing of it but its record, and what it was claimed with
    * @param placed the job with that; absent: nothing
    */
-  own(row: OwnedRecord, ownerRevision: number, isBare: boolean, placed?: OwnedJob): void {
+  own(row: JobAtRevision, ownerRevision: number, isBare: boolean, placed?: OwnedJob): void {
     const { table, intake } = this.#parts;
     const job = placed ?? new OwnedJob(row.value, row.modRevision, ownerRevision);
     placed?.claimed(ownerRevision);
@@ -51,7 +52,7 @@ export class OwnedJobs {
   }
 
   /** Its record changed; undefined: it was deleted, which ends the job. */
-  changed(key: string, row: OwnedRecord | undefined): void {
+  changed(key: string, row: JobAtRevision | undefined): void {
     const job = this.#parts.table.get(key);
     if (job === undefined) return;
     const before = job.record.version;

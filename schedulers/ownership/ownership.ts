@@ -15,14 +15,13 @@
  * alone until its record changes or that scheduler is gone; then another one claims it and checks. When a record asks for another
  * kind of scheduler, the owner hands the job over by deleting its key: those of that kind know that it was not finished.
  */
-import type { JobRecord } from '../../src/core/cell/job.ts';
 import { ownerRank, STEP_IN_MS, stepInDelayMs } from '../../src/core/cell/ownership.ts';
 import type { Owner, RoleRecord } from '../../src/core/cell/cell.ts';
 import { StoreError } from '../../src/ports/cell-store.ts';
 import type { TableRow } from '../../src/runtime/records/records.ts';
 import { Table } from '../../src/runtime/records/records.ts';
 import { ownerCodec, roleCodec } from '../../src/wire/records/records.ts';
-import type { JobRow } from './job-index.ts';
+import type { JobAtRevision, JobRow } from './job-index.ts';
 import { JobIndex } from './job-index.ts';
 import { kindOfPolicyText } from '../policies/options.ts';
 import type { Partition } from '../state/state.ts';
@@ -38,18 +37,13 @@ export interface OwnershipDeps extends JobClaimsDeps {
    * @param isBare when it was claimed, the store held nothing of it but its first record
    * @param placed the job with what the same transaction placed; absent: nothing
    */
-  onOwned(row: OwnedRecord, ownerRevision: number, isBare: boolean, placed?: OwnedJob): void;
+  onOwned(row: JobAtRevision, ownerRevision: number, isBare: boolean, placed?: OwnedJob): void;
   /** What may be placed of a new job by the transaction that claims it; null: nothing. */
-  firstPlacement(record: OwnedRecord): FirstPlacement | null;
+  firstPlacement(record: JobAtRevision): FirstPlacement | null;
   /** The job is no longer owned: nothing may be done for it any more. */
   onLost(key: string): void;
   /** The record of an owned job changed; undefined: it was deleted. */
-  onRecord(key: string, row: OwnedRecord | undefined): void;
-}
-
-export interface OwnedRecord {
-  readonly value: JobRecord;
-  readonly modRevision: number;
+  onRecord(key: string, row: JobAtRevision | undefined): void;
 }
 
 /** Before a job is handed over that changed meanwhile, or while the store did not answer. */
@@ -100,7 +94,7 @@ export class Ownership {
         return row !== undefined && this.#isOwn(row.value) ? row.createRevision : undefined;
       },
       firstPlacement: (key) => {
-        const record = recordOf(this.#jobs.get(key));
+        const record = this.#jobs.get(key)?.readAt();
         return record == null ? null : this.#deps.firstPlacement(record);
       },
       adopt: (key, ownerRevision, isBare, placed) => this.#adopt(key, ownerRevision, isBare, placed),
@@ -163,10 +157,10 @@ export class Ownership {
 
   /** A record that cannot be read changes nothing. */
   #changed(key: string, now: JobRow | undefined): void {
-    const value = now?.read();
-    if (now === undefined) this.#deps.onRecord(key, undefined);
-    else if (value != null) this.#deps.onRecord(key, { value, modRevision: now.modRevision });
-    if (value != null) void this.#handOver(key);
+    const record = now?.readAt();
+    if (record === null) return;
+    this.#deps.onRecord(key, record);
+    if (record !== undefined) void this.#handOver(key);
   }
 
   /** A record that asks for another kind of scheduler: deletes the owner key, so that one of those claims the job as it stands. */
@@ -292,7 +286,7 @@ export class Ownership {
     if (this.#owned.has(key) || this.#deps.signal.aborted) return;
     const row = this.#jobs.get(key);
     // What was placed must end, though the record is gone.
-    const record = row === undefined ? placed?.record : recordOf(row);
+    const record = row === undefined ? placed?.record : row.readAt();
     if (record === undefined) void this.#giveBack(key, ownerRevision);
     if (record == null) return;
     this.#owned.set(key, ownerRevision);
@@ -334,13 +328,6 @@ export class Ownership {
     this.#owned.delete(key);
     this.#deps.onLost(key);
   }
-}
-
-/** Undefined: there is none; null: it cannot be read. */
-function recordOf(row: JobRow | undefined): OwnedRecord | null | undefined {
-  if (row === undefined) return undefined;
-  const value = row.read();
-  return value === null ? null : { value, modRevision: row.modRevision };
 }
 
 /** An owner deleted its key because nothing was left to do. */

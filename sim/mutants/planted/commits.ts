@@ -99,7 +99,7 @@ export const IN_COMMITS: readonly Mutant[] = [
     theme: 'crowd',
     slip: 'a commit places without comparing the owner key',
     file: 'src/runtime/commit/attempt.ts',
-    find: "    compare(keys.owner(namespace, job), 'createRevision', createRevision);\n",
+    find: "    compare(key, 'createRevision', createRevision);\n",
     replace: '    void createRevision;\n',
     breaks: ['I7', 'I12'],
   },

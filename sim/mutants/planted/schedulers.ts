@@ -366,6 +366,15 @@ export const IN_SCHEDULERS: readonly Mutant[] = [
     breaks: ['I71'],
   },
   {
+    name: 'claimed-and-placed-forgotten',
+    theme: 'race',
+    slip: 'what the transaction that claimed a job has placed is not taken up, and is placed once more',
+    file: 'schedulers/ownership/ownership.ts',
+    find: 'if (isFirst) this.#deps.onOwned(record, ownerRevision, true, placed?.job);',
+    replace: 'if (isFirst) this.#deps.onOwned(record, ownerRevision, true);',
+    breaks: ['I12'],
+  },
+  {
     name: 'claims-beyond-a-quota',
     theme: 'quota',
     slip: 'a busy scheduler commits without tickets where an arbiter has just granted all, though the namespace has a quota by now',

@@ -277,6 +277,19 @@ describe('a transaction draft', () => {
     expect([...plain.unlimited]).toEqual([]);
   });
 
+  it('I7 claims the job that a plan names, and counts what that compares and writes', () => {
+    const place = testAllocation('a', 'h1');
+    const by = { scheduler: 'batch-1', kind: 'batch', sinceMs: 0 };
+    const claim = { namespace: place.namespace, job: place.job, by };
+    const plan = planOf('p', { atomicity: 'all-or-nothing', places: [place], claim });
+    const draft = draftOf();
+    for (const unit of unitsOf(plan, 128)) expect(draft.add(unit)).toBe('added');
+    const { namespace, job } = place;
+    expect([...draft.owners]).toEqual([{ namespace, job, createRevision: 0, claimedBy: by }]);
+    // Compared: the ledger, the owner, no allocations, no outcomes.
+    expect(draft.operations).toBe(4);
+  });
+
   it('says when the ledger does not hold what it should free', () => {
     const allocation = testAllocation('gone', 'h3');
     const added = draftOf().add(unitOf({ releases: [{ allocation, revision: 3, outcome: null }] }));
@@ -365,6 +378,16 @@ describe('judging a refused unit', () => {
     ]);
     // Another plan in the same transaction had its tickets.
     expect(conflictsIn(unit!, sent, limited, false).conflicts).toEqual(new Map());
+  });
+
+  it('I7 refuses all of what was to claim its job', () => {
+    const places = [testAllocation('a', 'h1'), testAllocation('b', 'h2')];
+    const claim = { namespace: 'default', job: 'j', by: { scheduler: 's', kind: 'batch', sinceMs: 0 } };
+    const plan = planOf('p', { atomicity: 'all-or-nothing', places, claim });
+    const [claiming] = unitsOf(plan, 128);
+    const { conflicts, moved } = conflictsIn(claiming!, sent, { ...found, ownerRevision: () => 0 }, false);
+    expect(conflicts).toEqual(allOf(claiming!, { reason: 'not-owner' }));
+    expect(moved).toBe(false);
   });
 
   it('voids the work of a job whose owner key is another or gone', () => {

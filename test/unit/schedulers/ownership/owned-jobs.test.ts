@@ -3,7 +3,7 @@ import type { Term } from '../../../../schedulers/state/state.ts';
 import { OwnedJob } from '../../../../schedulers/state/owned-job.ts';
 import type { OwnedJobsParts } from '../../../../schedulers/ownership/owned-jobs.ts';
 import { OwnedJobs } from '../../../../schedulers/ownership/owned-jobs.ts';
-import type { OwnedRecord } from '../../../../schedulers/ownership/ownership.ts';
+import type { JobAtRevision } from '../../../../schedulers/ownership/job-index.ts';
 import type { Attempt, CellStore } from '../../../../src/ports/cell-store.ts';
 import { StoreError } from '../../../../src/ports/cell-store.ts';
 import { withCalls } from '../../../support/changed-store.ts';
@@ -80,7 +80,7 @@ describe('a job that is to stop, and is partly loaded', () => {
   });
 
   it('I53 is read before it is decided when it is to run again', () => {
-    const row = { value: { ...record, version: 2, desired: 'run' }, modRevision: 2 } as OwnedRecord;
+    const row = { value: { ...record, version: 2, desired: 'run' }, modRevision: 2 } as JobAtRevision;
     jobs.changed(job.key, row);
     expect([job.stale, decisions]).toEqual([true, 0]);
   });
