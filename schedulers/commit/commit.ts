@@ -13,8 +13,8 @@
  *    namespace has no quota of which no arbiter has said that it has one. It writes: the ledgers and pools, the new allocations, victims marked to be evicted, claims returned, and outcomes. A gang
  *    that is larger than one transaction goes by an intent (`gangs/intents.ts`).
  * 4. Each allocation comes back as committed, rebased (a compared ledger had changed, and the claim still fitted) or
- *    conflicted. A conflicted one is forgotten in memory, and its slot is decided again; after eight lost commits in a row the
- *    group backs off. A commit without an answer is settled by reading the allocation ids back.
+ *    conflicted. A conflicted one is forgotten in memory, and its slot is decided again (`refusals.ts`); after eight lost commits in
+ *    a row the group backs off. A commit without an answer is settled by reading the allocation ids back.
  * 5. Committed allocations go to `hosts/start-queue.ts`.
  *
  * `claim-window.ts` says how many placements may be on the way to their commit at once: fewer while many are in conflict.
@@ -26,11 +26,9 @@
  */
 import { errorText } from '../../src/core/errors/errors.ts';
 import type { TicketOutcome } from '../../src/clients/arbiter-client.ts';
-import { shortText } from '../../src/core/placement/filters.ts';
 import { pendingEvictions } from '../../src/core/commit/pending-preemption.ts';
 import type {
   Atomicity,
-  ConflictReason,
   Eviction,
   PartOutcome,
   Plan,
@@ -49,14 +47,9 @@ import type { Entry, OwnedJob } from '../state/owned-job.ts';
 import type { Term } from '../state/state.ts';
 import { idsOf, isCurrent, RELOAD_DELAY_MS, undoAssumed } from '../state/state.ts';
 import { ClaimWindow } from './claim-window.ts';
+import { Refusals } from './refusals.ts';
 import type { Tickets } from './tickets.ts';
 
-/** Lost commits in a row before a group backs off (I11): after eight, other schedulers are faster at these hosts. */
-const CONFLICTS_MAX = 8;
-/** When an arbiter does not say when to ask again: its limit or the use must change first, which takes a while. */
-const TICKET_RETRY_MS = 5_000;
-/** Before a group is decided again whose lost host came back, or whose namespace got a quota: this is heard of by then, or soon. */
-const HEARD_MS = 250;
 /** Before a gang is decided again whose other members changed while its tickets were asked for. */
 const GANG_AGAIN_MS = 200;
 
@@ -81,6 +74,7 @@ export interface CommitPipelineParts {
 export class CommitPipeline {
   readonly #term: Term;
   readonly #parts: CommitPipelineParts;
+  readonly #refusals: Refusals;
   readonly #window = new ClaimWindow();
   #underWay = 0;
   #committing = 0;
@@ -88,6 +82,7 @@ export class CommitPipeline {
   constructor(term: Term, parts: CommitPipelineParts) {
     this.#term = term;
     this.#parts = parts;
+    this.#refusals = new Refusals(term, parts.tickets);
   }
 
   /** Placements between decision and the end of their commit. */
@@ -172,7 +167,7 @@ export class CommitPipeline {
         ready.push(entry);
       } else {
         undoAssumed(this.#term, job, entry);
-        if (answer !== undefined) this.#ticketRefused(job, entry, answer);
+        if (answer !== undefined) this.#refusals.ofTicket(job, entry, answer);
       }
     }
     const isPartOfGang = atomicity === 'all-or-nothing' && ready.length < entries.length;
@@ -194,16 +189,6 @@ export class CommitPipeline {
     if (completesGang(job, group, entries, { leaving, isLost, open })) return true;
     backOffGroup(this.#term, job, group.name, 'other members of its gang have left meanwhile', GANG_AGAIN_MS);
     return false;
-  }
-
-  #ticketRefused(job: OwnedJob, entry: Entry, answer: TicketOutcome): void {
-    if (job.dropped || 'ticket' in answer) return;
-    this.#term.stats.ticketsRefused += 1;
-    const isRefusal = 'refusal' in answer;
-    const why = isRefusal ? `${answer.refusal.code}: ${answer.refusal.detail}` : answer.unanswered;
-    const delayMs = isRefusal ? (answer.refusal.retryAfterMs ?? TICKET_RETRY_MS) : null;
-    backOffGroup(this.#term, job, entry.allocation.group, `waiting for a ticket: ${why}`, delayMs);
-    this.#term.emit('refused-ticket', job, why, entry);
   }
 
   /** @returns false: the store did not answer */
@@ -319,7 +304,7 @@ export class CommitPipeline {
       const part = outcome.get(entry.allocation.id);
       this.#term.cell.syncLedger(entry.allocation.host);
       undoAssumed(this.#term, job, entry);
-      if (part?.kind === 'conflicted') this.#conflicted(job, entry, part);
+      if (part?.kind === 'conflicted') this.#refusals.ofCommit(job, entry, part);
     }
     if (job.dropped || first === undefined) return;
     const why = 'the gang lost the place of a member to another scheduler';
@@ -339,7 +324,7 @@ export class CommitPipeline {
       cell.syncLedger(allocation.host);
       if (part.kind === 'conflicted') {
         undoAssumed(this.#term, job, entry);
-        this.#conflicted(job, entry, part);
+        this.#refusals.ofCommit(job, entry, part);
         conflicted.add(allocation.group);
         lost += 1;
         continue;
@@ -358,35 +343,7 @@ export class CommitPipeline {
     }
     this.#window.answered(entries.length, lost);
     for (const group of committed) job.group(group).conflictsInARow = 0;
-    for (const group of conflicted) if (!committed.has(group)) this.#lostAgain(job, group);
-  }
-
-  #conflicted(job: OwnedJob, entry: Entry, part: PartOutcome & { readonly kind: 'conflicted' }): void {
-    const { why } = part;
-    this.#term.stats.conflicted += 1;
-    if (job.dropped) return;
-    job.group(entry.allocation.group).conflicts += 1;
-    if (why.reason === 'not-owner') {
-      this.#term.ownershipLost(job);
-      return;
-    }
-    if (why.reason === 'quota') this.#parts.tickets.hasQuota(job);
-    if (why.reason === 'host-back' || why.reason === 'quota')
-      backOffGroup(this.#term, job, entry.allocation.group, conflictText(why), HEARD_MS);
-    const detail = `lost ${entry.allocation.host}: ${conflictText(why)}`;
-    this.#term.emit('conflict', job, detail, entry, part.race);
-  }
-
-  /** All of the group's claims in a plan were refused. */
-  #lostAgain(job: OwnedJob, group: string): void {
-    if (job.dropped) return;
-    const state = job.group(group);
-    state.conflictsInARow += 1;
-    if (state.conflictsInARow < CONFLICTS_MAX) return;
-    const times = String(state.conflictsInARow);
-    state.conflictsInARow = 0;
-    backOffGroup(this.#term, job, group, `lost to other schedulers ${times} times in a row`, null);
-    this.#term.emit('parked', job, state.blockedWhy);
+    for (const group of conflicted) if (!committed.has(group)) this.#refusals.ofAll(job, group);
   }
 }
 
@@ -431,29 +388,4 @@ function isAtRest(job: OwnedJob, entries: readonly Entry[]): boolean {
   if (job.revisit || entries.some((entry) => entry.revision === 0)) return false;
   for (const group of job.groups.values()) if (group.pending > 0) return false;
   return true;
-}
-
-function conflictText(why: ConflictReason): string {
-  switch (why.reason) {
-    case 'no-fit':
-      return shortText(why.short);
-    case 'version':
-      return 'its ledger had changed';
-    case 'not-owner':
-      return 'the job belongs to another scheduler';
-    case 'changed':
-      return 'the allocation had changed';
-    case 'host-back':
-      return `${why.host} is back, and may still run what was to be replaced`;
-    case 'quota':
-      return 'the namespace has a quota now: a ticket comes first';
-    case 'intent-gone':
-      return 'the gang took too long to be committed';
-    case 'plan-refused':
-      return 'another part of the plan did not fit';
-    case 'too-large':
-      return 'the plan is larger than one transaction';
-    case 'contended':
-      return 'its ledger changed faster than the commit could be repeated';
-  }
 }

@@ -3,8 +3,8 @@
  *
  * 1. `plan.ts`: what one decision wants: places, evictions, releases
  * 2. this file cuts the plan into units, each of which lands or fails as a whole
- * 3. `transaction-draft.ts` collects units in one transaction: compares, new ledgers, records; `ledger-changes.ts` is what
- *    each part does to a ledger, `ledger-book.ts` the newest known ledgers
+ * 3. `transaction-draft.ts` collects units in one transaction: compares, new ledgers, records; `draft-pools.ts` is what they do to
+ *    pools, `ledger-changes.ts` what each part does to a ledger, `ledger-book.ts` the newest known ledgers
  * 4. `conflicts.ts` tells of a refused transaction what cannot land any more, and what is tried again (a rebase)
  *
  *     plan ──► units ──► drafts ──► applied ──────────────────────► committed, rebased

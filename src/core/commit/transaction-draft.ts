@@ -3,7 +3,9 @@ import type { Owner } from '../cell/cell.ts';
 import type { Conflicts } from './conflicts.ts';
 import type { HostPart, Unit } from './commit.ts';
 import { allOf } from './conflicts.ts';
-import { poolsIn, revertOperations } from './commit.ts';
+import { revertOperations } from './commit.ts';
+import type { DraftPool, PoolKnowledge, Refused, ResourceCompare } from './draft-pools.ts';
+import { DraftPools, missing, noFit } from './draft-pools.ts';
 import { evictedBy, reverted, REVERT_OPERATIONS_MAX } from './pending-preemption.ts';
 import { jobKeyOf } from '../cell/ids.ts';
 import type { Host, LostHost } from '../host/host.ts';
@@ -14,13 +16,9 @@ import type { Ledger } from '../fit/ledger.ts';
 import { fitShortfall } from '../fit/fit.ts';
 import { withClaim } from '../fit/ledger.ts';
 import type { KnownLedger } from './ledger-book.ts';
-import { afterEviction, afterRelease, afterRevert, holderEndOf, isUntimely } from './ledger-changes.ts';
+import { afterEviction, afterRelease, afterRevert, isUntimely } from './ledger-changes.ts';
 import type { ConflictReason } from './plan.ts';
-import type { VolumeBinding, VolumeUse } from '../cell/volume.ts';
-import type { KnownPool, PoolBook } from '../quota/pool-book.ts';
-import { sharedDimension } from '../quota/pool-book.ts';
-import { capacityOf, partsOfPool } from '../quota/shared-resource.ts';
-import { claimOfPool, withHolder, withoutHolder } from '../quota/volume-claims.ts';
+import type { PoolBook } from '../quota/pool-book.ts';
 
 /** What a draft asks about the cell while it is filled. */
 export interface CellKnowledge {
@@ -40,23 +38,13 @@ export interface CellKnowledge {
  * - conflicts: these allocations cannot land; `missing`: because the known ledger does not hold what they would free: the
  *   ledger may be old, or the allocation gone
  */
-export type Addition =
-  'added' | 'full' | 'waits' | { readonly conflicts: Conflicts; readonly missing: boolean };
+export type Addition = 'added' | 'full' | 'waits' | Refused;
 
 /** A ledger in a draft: as it was, and as it would be. */
 export interface DraftLedger {
   readonly host: string;
   readonly before: KnownLedger;
   readonly after: Ledger;
-}
-
-/** A pool in a draft: as it was, and what would be taken of it. */
-export interface DraftPool {
-  readonly pool: string;
-  readonly before: KnownPool;
-  readonly after: number;
-  /** Of a claim on a volume: where its data will lie. */
-  readonly volume?: VolumeBinding;
 }
 
 export interface OwnerCompare {
@@ -73,11 +61,6 @@ export interface IntentCompare {
   readonly modRevision: number;
 }
 
-export interface ResourceCompare {
-  readonly name: string;
-  readonly modRevision: number;
-}
-
 export interface AllocationCompare {
   readonly allocation: Allocation;
   readonly modRevision: number;
@@ -89,6 +72,7 @@ export interface AllocationCompare {
  */
 export class TransactionDraft {
   readonly #knowledge: CellKnowledge;
+  readonly #poolKnowledge: PoolKnowledge;
   readonly #operationsMax: number;
   readonly #ledgers = new Map<string, DraftLedger>();
   readonly #owners = new Map<string, OwnerCompare>();
@@ -101,8 +85,7 @@ export class TransactionDraft {
   readonly #lostHosts = new Map<string, LostHost>();
   /** Namespaces that must have no quota; null: none need. Most transactions are of one namespace. */
   #unlimited: Set<string> | null = null;
-  #pools: ReadonlyMap<string, DraftPool> = NO_POOLS;
-  #resources: ReadonlyMap<string, ResourceCompare> = NO_RESOURCES;
+  #shares = NO_SHARES;
   /** Victims and allocations to release: only the record that was read may be changed. Lists are read only outside. */
   readonly compared: AllocationCompare[] = [];
   /** New allocations, and victims in their new state. */
@@ -115,6 +98,8 @@ export class TransactionDraft {
   /** @param operationsMax bound on max(compares, writes, read-backs) */
   constructor(knowledge: CellKnowledge, operationsMax: number) {
     this.#knowledge = knowledge;
+    const isLost = (host: string): boolean => knowledge.ledgerOf(host).ledger.state === 'lost';
+    this.#poolKnowledge = { pools: knowledge.pools, isLost };
     this.#operationsMax = operationsMax;
   }
 
@@ -142,12 +127,12 @@ export class TransactionDraft {
   }
 
   get pools(): IterableIterator<DraftPool> {
-    return this.#pools.values();
+    return this.#shares.pools.values();
   }
 
   /** The definitions by which the pools were found to be large enough. */
   get resources(): IterableIterator<ResourceCompare> {
-    return this.#resources.values();
+    return this.#shares.resources.values();
   }
 
   get isEmpty(): boolean {
@@ -170,10 +155,10 @@ export class TransactionDraft {
     if (!Array.isArray(owners)) return { conflicts: owners, missing: false };
     const intents = this.#intentsFor(unit);
     if (!Array.isArray(intents)) return { conflicts: intents, missing: false };
-    const shares = this.#sharesFor(unit);
-    if (shares === 'waits' || (shares !== null && 'conflicts' in shares)) return shares;
-    const poolsMore = shares === null ? 0 : shares.pools.size - this.#pools.size;
-    const comparesMore = shares === null ? 0 : shares.resources.size - this.#resources.size;
+    const shares = this.#shares.with(unit, this.#poolKnowledge);
+    if (shares === 'waits' || 'conflicts' in shares) return shares;
+    const poolsMore = shares.pools.size - this.#shares.pools.size;
+    const comparesMore = shares.resources.size - this.#shares.resources.size;
     const lostHosts = this.#lostHostsFor(unit);
     const unlimited = this.#unlimitedFor(unit);
     const beside = lostHosts.size + unlimited.length;
@@ -201,16 +186,13 @@ export class TransactionDraft {
     for (const compare of intents) this.#intents.set(compare.intent.id, compare);
     for (const [name, lost] of lostHosts) this.#lostHosts.set(name, lost);
     for (const namespace of unlimited) (this.#unlimited ??= new Set()).add(namespace);
-    if (shares !== null) {
-      this.#pools = shares.pools;
-      this.#resources = shares.resources;
-    }
+    this.#shares = shares;
     for (const part of unit.parts) this.#record(part);
     return 'added';
   }
 
   #compares(): number {
-    const shared = this.#pools.size + this.#resources.size;
+    const shared = this.#shares.pools.size + this.#shares.resources.size;
     const conditions = this.#lostHosts.size + (this.#unlimited?.size ?? 0);
     const beside = this.#owners.size + this.#intents.size + conditions;
     const empty = this.#claims * CLAIM_OPERATIONS.compares;
@@ -220,7 +202,7 @@ export class TransactionDraft {
   #writes(): number {
     const claims = this.#claims * CLAIM_OPERATIONS.writes;
     const records = this.puts.length + this.deletes.length + this.outcomes.length + claims;
-    return this.#ledgers.size + this.#pools.size + records;
+    return this.#ledgers.size + this.#shares.pools.size + records;
   }
 
   #operationsWith(unit: Unit, more: { readonly compares: number; readonly writes: number }): number {
@@ -313,79 +295,6 @@ export class TransactionDraft {
     return more;
   }
 
-  /**
-   * The draft's pools with what the unit takes and frees; null: neither. Evicted allocations hold their part of a pool
-   * until their release, since they run until then.
-   */
-  #sharesFor(unit: Unit): Shares | Exclude<Addition, 'added' | 'full'> | null {
-    if (poolsIn(unit).length === 0) return null;
-    const pools = new Map(this.#pools);
-    const resources = new Map(this.#resources);
-    const known = this.#knowledge.pools;
-    const draftOf = (pool: string): DraftPool => {
-      const before = this.#pools.get(pool)?.before ?? known.get(pool);
-      const { used, volume } = before;
-      return pools.get(pool) ?? { pool, before, after: used, ...(volume === undefined ? null : { volume }) };
-    };
-    for (const { releases } of unit.parts)
-      for (const release of releases) {
-        const { allocation } = release;
-        for (const pool in allocation.shared) {
-          const draft = draftOf(pool);
-          const use = volumeUseOf(allocation, pool);
-          if (use !== undefined) {
-            const { after: used, volume } = draft;
-            const state = { used, ...(volume === undefined ? null : { volume }) };
-            const rest = withoutHolder(state, use, holderEndOf(release, use));
-            if (rest === null) return this.#pools.has(pool) ? 'waits' : missing(allocation);
-            const { pool: name, before } = draft;
-            const of = rest.volume === undefined ? null : { volume: rest.volume };
-            pools.set(pool, { pool: name, before, after: rest.used, ...of });
-            continue;
-          }
-          const after = draft.after - (allocation.shared[pool] ?? 0);
-          if (after < 0) return this.#pools.has(pool) ? 'waits' : missing(allocation);
-          pools.set(pool, { ...draft, after });
-        }
-      }
-    for (const { places } of unit.parts)
-      for (const place of places)
-        for (const pool in place.shared) {
-          const use = volumeUseOf(place, pool);
-          if (use !== undefined) {
-            const draft = draftOf(pool);
-            const held = withHolder(
-              { used: draft.after, ...(draft.volume === undefined ? null : { volume: draft.volume }) },
-              place,
-              use,
-              (host) => this.#knowledge.ledgerOf(host).ledger.state === 'lost',
-            );
-            if (typeof held !== 'string') {
-              pools.set(pool, { ...draft, after: held.used, ...(held.volume && { volume: held.volume }) });
-              continue;
-            }
-            if (this.#pools.has(pool)) return 'waits';
-            const short = { dimension: held, needed: 1, available: 0 };
-            const conflicts = new Map(places.map(({ id }) => [id, { reason: 'no-fit' as const, short }]));
-            return { conflicts, missing: false };
-          }
-          const { resource: name, value } = partsOfPool(pool);
-          const { resource, revision } = known.resource(name);
-          const draft = draftOf(pool);
-          const needed = place.shared[pool] ?? 0;
-          const available = (resource === null ? 0 : capacityOf(resource, value)) - draft.after;
-          if (needed > available) {
-            if (this.#pools.has(pool)) return 'waits';
-            const short = { dimension: sharedDimension(pool), needed, available: Math.max(0, available) };
-            const conflicts = new Map(places.map(({ id }) => [id, { reason: 'no-fit' as const, short }]));
-            return { conflicts, missing: false };
-          }
-          pools.set(pool, { ...draft, after: draft.after + needed });
-          resources.set(name, { name, modRevision: revision });
-        }
-    return { pools, resources };
-  }
-
   #isCompared(namespace: string, job: string, more: readonly OwnerCompare[]): boolean {
     const last = more[more.length - 1] ?? this.#lastOwner;
     if (last !== null && last.job === job && last.namespace === namespace) return true;
@@ -430,9 +339,7 @@ export class TransactionDraft {
           : (outdatedBy(ledger, place) ?? fitShortfall(host, ledger, place));
       if (short !== null) {
         if (draft !== undefined) return 'waits';
-        // Those of one host land or fail together.
-        const conflicts = new Map(part.places.map(({ id }) => [id, { reason: 'no-fit' as const, short }]));
-        return { conflicts, missing: false };
+        return { conflicts: noFit(part.places, short), missing: false };
       }
       ledger = withClaim(ledger, place);
     }
@@ -470,26 +377,11 @@ function outdatedBy({ counter }: Ledger, { epoch }: Allocation): Shortfall | nul
   return { dimension: 'eligibility', needed: counter, available: epoch.counter };
 }
 
-/** The use behind a claim's pool; undefined: the pool is a shared resource's. */
-function volumeUseOf({ volumes }: Allocation, pool: string): VolumeUse | undefined {
-  const claim = claimOfPool(pool)?.claim;
-  return claim === undefined ? undefined : volumes?.find((use) => use.claim === claim);
-}
-
 /** Of a claim beside the owner's compare: nothing may lie under the job's allocations and outcomes; the owner key is written. */
 const CLAIM_OPERATIONS = { compares: 2, writes: 1 };
 const NO_CLAIM = { compares: 0, writes: 0 };
 
-interface Shares {
-  readonly pools: ReadonlyMap<string, DraftPool>;
-  readonly resources: ReadonlyMap<string, ResourceCompare>;
-}
-
-const NO_POOLS: ReadonlyMap<string, DraftPool> = new Map();
-const NO_RESOURCES: ReadonlyMap<string, ResourceCompare> = new Map();
+/** Most transactions take of no pool. */
+const NO_SHARES = new DraftPools();
 const NO_LOST_HOSTS: ReadonlyMap<string, LostHost> = new Map();
 const NO_NAMESPACES: readonly string[] = [];
-
-function missing(allocation: Allocation): { readonly conflicts: Conflicts; readonly missing: boolean } {
-  return { conflicts: new Map([[allocation.id, { reason: 'changed' }]]), missing: true };
-}
