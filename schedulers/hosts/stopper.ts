@@ -3,6 +3,7 @@ import { forgottenOutcome } from '../../src/core/slots/outcomes.ts';
 import type { Stop } from '../../src/core/slots/job-view.ts';
 import { duplicatedBy } from '../../src/core/slots/duplicates.ts';
 import { CAUSES } from '../../src/core/slots/job-view.ts';
+import type { Compare } from '../../src/ports/cell-store.ts';
 import { StoreError } from '../../src/ports/cell-store.ts';
 import { Backoff } from '../../src/runtime/wait/backoff.ts';
 import { sleep } from '../../src/runtime/wait/wait.ts';
@@ -16,8 +17,8 @@ import { ORDER_RETRY, orderStop } from './hosts.ts';
 
 /** Records rewritten in one transaction: one compare is for the owner key, and the floor is 128. */
 const MARKS_MAX = 100;
-/** The same where each stops beside one that is kept, which is compared too. */
-const DUPLICATES_MAX = 63;
+/** The same where each stops beside one that is kept, or for the state of a host, which is compared too. */
+const PAIRS_MAX = 63;
 /** Beside those rewritten and the owner key. */
 const COMPARES_MAX = 127;
 /** A host that confirmed an order and does not come to its end is ordered again after this time. */
@@ -64,8 +65,9 @@ export class Stopper {
       marks.push({ entry, stopped: { ...entry.allocation, desired: mode, cause } });
     }
     const written: Promise<void>[] = [];
-    const isAnyDuplicate = marks.some(({ stopped }) => duplicatedBy(stopped.cause) !== null);
-    const most = isAnyDuplicate ? DUPLICATES_MAX : MARKS_MAX;
+    const isPair = ({ stopped: { cause } }: Mark): boolean =>
+      duplicatedBy(cause) !== null || isForHost(cause);
+    const most = marks.some(isPair) ? PAIRS_MAX : MARKS_MAX;
     for (let i = 0; i < marks.length; i += most) written.push(this.#mark(job, marks.slice(i, i + most)));
     await Promise.all(written);
   }
@@ -84,10 +86,14 @@ export class Stopper {
   async #mark(job: OwnedJob, marks: readonly Mark[]): Promise<void> {
     const { world } = this.#term;
     const records = marks.map(({ entry, stopped }) => ({ allocation: stopped, revision: entry.revision }));
+    const hosts = this.#hostsStopped(marks);
     try {
-      const reply = await rewriteAsOwner(world, job, records, countedOn(job, marks));
+      const counted = countedOn(job, marks, COMPARES_MAX - marks.length - hosts.length);
+      const reply = await rewriteAsOwner(world, job, records, counted, hosts);
+      // What is read of the job says nothing about hosts: that is heard of by then.
+      const isReadAtOnce = reply.outcome === 'refused' && hosts.length === 0;
       if (reply.outcome === 'applied') this.#marked(job, marks, reply.revision);
-      else this.#term.reload(job, reply.outcome === 'unknown' ? RELOAD_DELAY_MS : 0);
+      else this.#term.reload(job, isReadAtOnce ? 0 : RELOAD_DELAY_MS);
     } catch (error) {
       if (!(error instanceof StoreError)) throw error;
       world.log.warn({ ...idsOf(job), error }, 'cannot mark allocations to be stopped');
@@ -95,6 +101,18 @@ export class Stopper {
     } finally {
       for (const { entry } of marks) entry.marking = false;
     }
+  }
+
+  /** That the hosts whose state is the cause of a stop still have it: an operator may have ended the drain a moment ago (I63). */
+  #hostsStopped(marks: readonly Mark[]): readonly Compare[] {
+    const { cell, world } = this.#term;
+    const hosts = new Set<string>();
+    for (const { stopped } of marks) if (isForHost(stopped.cause)) hosts.add(stopped.host);
+    return Array.from(hosts, (host) => ({
+      key: world.keys.eligibilityOf(host),
+      target: 'modRevision',
+      equals: cell.eligibilityRevision(host),
+    }));
   }
 
   #marked(job: OwnedJob, marks: readonly Mark[], revision: number): void {
@@ -168,11 +186,12 @@ export class Stopper {
 /**
  * What must still be to run, since others are stopped for it. Another scheduler may have evicted it a moment ago, which its owner
  * hears of from its host only.
+ * @param most so many at most, but all that is kept of duplicates
  */
-function countedOn(job: OwnedJob, marks: readonly Mark[]): readonly OwnedRecord[] {
+function countedOn(job: OwnedJob, marks: readonly Mark[], most: number): readonly OwnedRecord[] {
   const counted = new Set<Entry>(keptBeside(job, marks));
   for (const entry of countedUp(job, marks)) {
-    if (counted.size >= COMPARES_MAX - marks.length) break;
+    if (counted.size >= most) break;
     counted.add(entry);
   }
   return [...counted];
@@ -199,6 +218,11 @@ function* countedUp(job: OwnedJob, marks: readonly Mark[]): Generator<Entry> {
     const isCounted = revision !== 0 && !marking && allocation.desired === 'run';
     if (isCounted && groups.has(allocation.group)) yield entry;
   }
+}
+
+/** Is it stopped for the state of its host? */
+function isForHost(cause: string | undefined): boolean {
+  return cause === CAUSES.draining || cause === CAUSES.hostLost;
 }
 
 /** Is the allocation to go on elsewhere? */

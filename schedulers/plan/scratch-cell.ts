@@ -57,6 +57,10 @@ export class ScratchCell implements DecidedCell {
     return { state: 'lost', drainDeadlineMs: null, cutOffMs: Number.POSITIVE_INFINITY, fences: 'all' };
   }
 
+  eligibilityRevision(host: string): number {
+    return this.#real.eligibilityRevision(host);
+  }
+
   matching(group: Group): readonly MatchingHost[] {
     return matchingIn(this.state, group);
   }

@@ -126,6 +126,11 @@ export class PrivateCell {
     };
   }
 
+  /** The mod revision of the record by which `condition` goes; 0: there is none. */
+  eligibilityRevision(host: string): number {
+    return this.#eligibility.get(host)?.modRevision ?? 0;
+  }
+
   /** For system jobs: every host that can run the group, whether or not it is ready. */
   matching(group: Group): readonly MatchingHost[] {
     return matchingIn(this.state, group);

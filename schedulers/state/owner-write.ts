@@ -27,12 +27,14 @@ export interface OwnedRecord {
 /**
  * Rewrites allocations' records, if none has changed since the revision that is known.
  * @param counted others of the job that must not have changed either
+ * @param conditions compared beside these
  */
 export function rewriteAsOwner(
   world: World,
   job: OwnedJob,
   records: readonly OwnedRecord[],
   counted: readonly OwnedRecord[] = [],
+  conditions: readonly Compare[] = [],
 ): Promise<AttemptReply> {
   const keyOf = ({ id }: Allocation): string => world.keys.allocation(job.namespace, job.name, id);
   const writes = records.map(({ allocation }) => ({
@@ -45,7 +47,7 @@ export function rewriteAsOwner(
     target: 'modRevision' as const,
     equals: revision,
   }));
-  return writeAsOwner(world, job, writes, unchanged);
+  return writeAsOwner(world, job, writes, [...unchanged, ...conditions]);
 }
 
 /** Writes outcomes, none of which is there yet. */

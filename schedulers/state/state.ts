@@ -38,7 +38,10 @@ import type { Entry, OwnedJob } from './owned-job.ts';
 import type { SchedulerStats } from './stats.ts';
 
 /** What decisions read of the private cell: a copy of it will do (`plan/scratch-cell.ts`). */
-export type DecidedCell = Pick<PrivateCell, 'state' | 'condition' | 'matching' | 'syncLedger'> & {
+export type DecidedCell = Pick<
+  PrivateCell,
+  'state' | 'condition' | 'eligibilityRevision' | 'matching' | 'syncLedger'
+> & {
   readonly book: Pick<LedgerBook, 'get'>;
 };
 

@@ -366,6 +366,15 @@ export const IN_SCHEDULERS: readonly Mutant[] = [
     breaks: ['I71'],
   },
   {
+    name: 'drain-not-compared',
+    theme: 'drained',
+    slip: 'what is stopped at the deadline of a drain is stopped though an operator has ended the drain a moment ago',
+    file: 'schedulers/hosts/stopper.ts',
+    find: 'await rewriteAsOwner(world, job, records, counted, hosts);',
+    replace: 'await rewriteAsOwner(world, job, records, counted);',
+    breaks: ['I63'],
+  },
+  {
     name: 'claimed-and-placed-forgotten',
     theme: 'race',
     slip: 'what the transaction that claimed a job has placed is not taken up, and is placed once more',
