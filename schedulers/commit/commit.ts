@@ -1,6 +1,6 @@
 /**
- * From a decided plan to a durable one. The order of S4.27 holds for every placement: it is assumed in memory first, then
- * come the tickets, then the commit, and only what is committed is started. What is refused on the way is undone.
+ * From a decided plan to a durable one. Each placement is assumed in memory first, then come the tickets (S4.27), unless
+ * these may wait for the start, then the commit, and only what is committed and has its ticket is started. What is refused on the way is undone.
  *
  * 1. `tickets.ts` says when tickets are asked for: all those of a plan here, before its commit; or, of what would wait for its start
  *    anyway, before that start (`hosts/starter.ts`), as where the ticket is missing after a take-over, or has less than 2 s left.
@@ -10,12 +10,15 @@
  *    the newest ledgers that are known by then, newer ones than the decision saw among them, and checks the fit against these.
  *    A transaction compares: each touched host's ledger and each pool, the definitions of shared resources, the owner key of
  *    each job, open intents, the eligibility of lost hosts in whose stead it places, the records that it changes, and that a
- *    namespace has no quota of which no arbiter has said that it has one. It writes: the ledgers and pools, the new allocations, victims marked to be evicted, claims returned, and outcomes. A gang
- *    that is larger than one transaction goes by an intent (`gangs/intents.ts`).
+ *    namespace has no quota unless an arbiter has said that it has one. It writes: the ledgers and pools, the new
+ *    allocations, victims marked to be evicted, claims returned, and outcomes. A gang that is larger than one transaction goes
+ *    by an intent (`gangs/intents.ts`).
  * 4. Each allocation comes back as committed, rebased (a compared ledger had changed, and the claim still fitted) or
  *    conflicted. A conflicted one is forgotten in memory, and its slot is decided again (`refusals.ts`); after eight lost commits in
  *    a row the group backs off. A commit without an answer is settled by reading the allocation ids back.
  * 5. Committed allocations go to `hosts/start-queue.ts`.
+ *
+ * A single new job takes the same way without the first two steps, and its commit also claims it (`ownership/first-placement.ts`).
  *
  * `claim-window.ts` says how many placements may be on the way to their commit at once: fewer while many are in conflict.
  *
