@@ -8,6 +8,7 @@ import { issueFor, runCli, startDevCell, testFolder } from '../support/cli.ts';
 /** For each role a kill, a throw and a stall, where the most hangs on it. */
 const ORDERS = [
   'scheduler/store.attempt/allocs+ledger:after:2:kill',
+  'scheduler/store.attempt/allocs+ledger+owners:after:1:kill',
   'scheduler/http.call/put.allocations.id:after:2:throw',
   'scheduler/http.call/post.tickets:before:2:stall=1',
   'agent/disk.publish/allocation-spec:after:3:kill',

@@ -313,7 +313,7 @@ src/clients/monitor-failover.ts http.stream agent:post.names.follow
 src/clients/scheduler-client.ts http.call*3 monitor:get.jobs.namespace.job.why,get.status,post.plan
 src/clients/scheduler-client.ts http.stream monitor:
 src/runtime/commit/attempt.ts store.history scheduler:allocs monitor:allocs
-src/runtime/commit/commit.ts store.attempt scheduler:allocs+ledger,allocs+ledger+outcomes,allocs+ledger+outcomes+pools,allocs+ledger+pools monitor:allocs+ledger,allocs+ledger+outcomes,allocs+ledger+outcomes+pools,allocs+ledger+pools
+src/runtime/commit/commit.ts store.attempt scheduler:allocs+ledger,allocs+ledger+outcomes,allocs+ledger+outcomes+pools,allocs+ledger+owners,allocs+ledger+owners+pools,allocs+ledger+pools monitor:allocs+ledger,allocs+ledger+outcomes,allocs+ledger+outcomes+pools,allocs+ledger+pools
 src/runtime/commit/commit.ts store.read scheduler:ledger,ledger+pools monitor:ledger,ledger+pools
 src/runtime/commit/gang-intent.ts store.attempt*2 scheduler:intents monitor:intents
 src/runtime/commit/gang-intent.ts store.list scheduler:allocs monitor:allocs
