@@ -319,17 +319,6 @@ export const IN_SCHEDULERS: readonly Mutant[] = [
     breaks: ['I63'],
   },
   {
-    name: 'bound-slots-uncounted',
-    theme: 'drained',
-    slip: 'two slots that only one host may have are placed there as if each were alone',
-    file: 'schedulers/decide/placer.ts',
-    find: 'const where = pinned(group, first?.host);\n',
-    replace:
-      'const where = pinned(group, first?.host);\n    if (first?.host !== undefined)\n' +
-      '      return fills.flatMap((fill) => place(cell.state, this.#request(job, where, 1, fill, this.#heldBy(job, group)), this.#chance, options.placement).chosen);\n',
-    breaks: ['I10'],
-  },
-  {
     name: 'data-without-an-answer',
     theme: 'volumes',
     slip: 'data that a driver brought to a lost host is given to the next one although nobody answers for that host',
@@ -391,14 +380,5 @@ export const IN_SCHEDULERS: readonly Mutant[] = [
     find: "  for (const namespace of draft.unlimited) compare(keys.quota(namespace), 'createRevision', 0);\n",
     replace: '',
     breaks: ['I9'],
-  },
-  {
-    name: 'refusal-not-come-back-to',
-    theme: 'drained',
-    slip: 'a gang whose member a host refused is to begin again while another member is being marked to stop, and nobody comes back to it',
-    file: 'schedulers/gangs/gang-repair.ts',
-    find: '    if (this.#isWanted(job, entry)) this.#term.reload(job, AGAIN_MS);\n',
-    replace: '',
-    breaks: ['I55'],
   },
 ];

@@ -3,6 +3,10 @@ import { GangChecker } from '../../../../sim/checkers/commits/gangs.ts';
 import { CellReplay } from '../../../../sim/checkers/replay/replay.ts';
 import { Findings } from '../../../../sim/checkers/replay/violations.ts';
 import { CAUSES } from '../../../../src/core/slots/job-view.ts';
+import type { Attempt, CellStore } from '../../../../src/ports/cell-store.ts';
+import { allocationCodec } from '../../../../src/wire/records/records.ts';
+import { withCalls } from '../../../support/changed-store.ts';
+import type { Fate } from '../../../support/memory-network.ts';
 import { CellWorld, keys, makeJob } from '../cell-world.ts';
 import type { FakeHost } from '../fake-host.ts';
 
@@ -33,6 +37,33 @@ function refuseFirst(all: readonly FakeHost[], count: number): ReadonlySet<strin
     };
   return refusing;
 }
+
+/** Holds what comes until it is opened. */
+class Held {
+  #isOpen = false;
+  readonly #go: (() => void)[] = [];
+
+  get waiting(): number {
+    return this.#go.length;
+  }
+
+  async wait(): Promise<void> {
+    if (!this.#isOpen) await new Promise<void>((resolve) => this.#go.push(resolve));
+  }
+
+  open(): void {
+    this.#isOpen = true;
+    for (const go of this.#go.splice(0)) go();
+  }
+}
+
+const isMark = ({ writes }: Attempt): boolean =>
+  writes.some(
+    (write) =>
+      write.kind === 'put' &&
+      write.key.startsWith(keys.allocations) &&
+      allocationCodec.decode(write.value).desired !== 'run',
+  );
 
 const runs = (count: number) => () => world.running().length === count;
 
@@ -73,6 +104,45 @@ describe('a gang of which one member is refused', () => {
     await world.until(runs(3), 'the gang');
     expect(refusing.size).toBe(2);
     expect(world.outcomes()).toEqual([]);
+    expect(violations()).toEqual([]);
+  });
+
+  it('I55 ends whole though another task of the job is being marked to stop when it is refused', async () => {
+    world = new CellWorld();
+    const [h1] = await hosts(3);
+    if (h1 === undefined) throw new Error('no host');
+    h1.behaviour = ({ allocation: { group } }) => (group === 'other' ? 'run' : { refuse: 'port-taken' });
+    const marks = new Held();
+    const starts = new Held();
+    const wrap = (store: CellStore): CellStore =>
+      withCalls(store, {
+        attempt: async (attempt) => {
+          if (isMark(attempt)) await marks.wait();
+          return store.attempt(attempt);
+        },
+      });
+    world.fate = async ({ method, url, body }): Promise<Fate> => {
+      const isOfGang = JSON.stringify(body ?? null).includes('"group":"gang"');
+      if (method === 'PUT' && url.startsWith(h1.address) && isOfGang) await starts.wait();
+      return 'pass';
+    };
+    await world.scheduler({ id: 'batch-1' }, wrap);
+    const { groups } = makeJob('gang', {}, { count: 3, gang: true }, 900);
+    const [other] = Object.values(makeJob('gang', {}, { count: 2 }, 50).groups);
+    const job = makeJob('gang', { groups: { ...groups, other: { ...other!, name: 'other' } } });
+    await world.submit(job);
+    await world.until(() => world.running().length === 4 && starts.waiting > 0, 'all but one');
+    await world.submit(
+      { ...job, groups: { ...job.groups, other: { ...other!, name: 'other', count: 1 } } },
+      2,
+    );
+    await world.until(() => marks.waiting > 0, 'the mark');
+    starts.open();
+    await world.clock.advance(1_000);
+    marks.open();
+    const broken = (): number =>
+      world.outcomes().filter(({ cause }) => cause?.startsWith(CAUSES.gangBroken)).length;
+    await world.until(() => broken() >= 3, 'the end of the gang');
     expect(violations()).toEqual([]);
   });
 
