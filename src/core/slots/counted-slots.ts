@@ -316,10 +316,7 @@ export function replaceDisplaced(
     if (one.atOnce || !runsForEver || isIdle) draft.stops.push(one.stop);
     else inTurn.push(one);
   }
-  const isDown = ({ live }: Displaced): boolean =>
-    live.report === null || !isUp(live.report) || isUnreachable(view, live.allocation.host);
-  // What still serves waits for what may not.
-  const turns = [...inTurn.filter(isDown), ...inTurn.filter((one) => !isDown(one))];
+  const turns = inTurnOf(view, group, inTurn);
   const room = Math.max(0, updatePolicyOf(group).parallelism - holds.length - unreachable.length);
   for (const { stop } of turns.slice(0, room)) draft.stops.push(stop);
   if (unreachable.length > 0 && turns.length > room)
@@ -328,6 +325,15 @@ export function replaceDisplaced(
   const waitsFor = gate.why ?? (room === 0 ? (held ?? away) : null) ?? paused;
   const { version } = view.record;
   draft.rollouts.push({ group: group.name, version, outdated, waitsFor, failed: gate.failed });
+}
+
+/** What serves waits for what may not, and for what began a short time ago, the newest first: it is not proven yet (I63). */
+function inTurnOf(view: JobView, group: Group, displaced: readonly Displaced[]): readonly Displaced[] {
+  const provenIn = ({ live }: Displaced): number =>
+    isUnreachable(view, live.allocation.host) ? Infinity : (unprovenMs(view, group, live) ?? Infinity);
+  const inMs = new Map(displaced.map((one) => [one, provenIn(one)]));
+  const leftMs = (one: Displaced): number => inMs.get(one) ?? 0;
+  return displaced.toSorted((a, b) => (leftMs(a) === leftMs(b) ? 0 : leftMs(b) - leftMs(a)));
 }
 
 function rolloutPauseOn({ rolloutPause }: JobView, { allocation }: LiveAllocation): string | null {

@@ -366,6 +366,19 @@ describe('slots', () => {
     expect(half.map(({ allocation: { id } }) => id)).toEqual(['a2']);
   });
 
+  it('I63 a draining host loses first what began last, as long as it is not proven', () => {
+    const job = makeJob('service', { count: 3 });
+    const live = ['a1', 'a2', 'a3'].map((id, index) => running(allocation(id, { index })));
+    const standing = () => ({ state: 'draining', drainDeadlineMs: null }) as const;
+    const firstOf = (upMs: Readonly<Record<string, number>>): string | undefined => {
+      const upForMs: JobView['upForMs'] = ({ allocation: { id } }) => upMs[id] ?? 0;
+      return evaluate(view(job, { live, hostCondition: standing, upForMs })).stops[0]?.allocation.id;
+    };
+    expect(firstOf({ a1: 60_000, a2: 400, a3: 300 })).toBe('a3');
+    expect(firstOf({ a1: 60_000, a2: 400, a3: 50_000 })).toBe('a2');
+    expect(firstOf({ a1: 60_000, a2: 90_000, a3: 50_000 })).toBe('a1');
+  });
+
   it.each(['service', 'batch'] as const)(
     'S0.1 a %s that no drain moves runs to the deadline, and begins again on its own host',
     (type) => {
