@@ -327,10 +327,16 @@ export function replaceDisplaced(
   draft.rollouts.push({ group: group.name, version, outdated, waitsFor, failed: gate.failed });
 }
 
-/** What serves waits for what may not, and for what began a short time ago, the newest first: it is not proven yet (I63). */
+/**
+ * What serves waits for what may not. Of what is to leave its host, it waits also for what began a short time ago, the newest first: that
+ * is not proven yet (I63).
+ */
 function inTurnOf(view: JobView, group: Group, displaced: readonly Displaced[]): readonly Displaced[] {
-  const provenIn = ({ live }: Displaced): number =>
-    isUnreachable(view, live.allocation.host) ? Infinity : (unprovenMs(view, group, live) ?? Infinity);
+  const provenIn = ({ live, byVersion }: Displaced): number => {
+    const unproven = isUnreachable(view, live.allocation.host) ? null : unprovenMs(view, group, live);
+    if (unproven === null) return Infinity;
+    return byVersion ? 0 : unproven;
+  };
   const inMs = new Map(displaced.map((one) => [one, provenIn(one)]));
   const leftMs = (one: Displaced): number => inMs.get(one) ?? 0;
   return displaced.toSorted((a, b) => (leftMs(a) === leftMs(b) ? 0 : leftMs(b) - leftMs(a)));
