@@ -157,7 +157,7 @@ export class SchedulerTerm implements Term {
     this.#starts = new StartQueue(clock, this.#backlog, options.busyBacklog);
     const start = (job: OwnedJob, entry: Entry): Promise<void> | undefined =>
       isCurrent(this, job, entry) ? starter.start(job, entry) : undefined;
-    const fillsOf = (job: OwnedJob): readonly Fill[] => this.decider.todoOf(job, wallMs(world)).fills;
+    const fillsOf = (job: OwnedJob): readonly Fill[] => this.decider.evaluationOf(job, wallMs(world)).fills;
     const pipeline = new CommitPipeline(this, {
       ...{ tickets, intents, fillsOf },
       startsWait: () => this.#starts.isHolding,

@@ -1,6 +1,7 @@
 /**
- * From a decided plan to a durable one. Each placement is assumed in memory first, then come the tickets (S4.27), unless
- * these may wait for the start, then the commit, and only what is committed and has its ticket is started. What is refused on the way is undone.
+ * From a decided plan to a durable one. Each placement is assumed in memory first, then come the tickets (S4.27), unless these
+ * may wait for the start, then the commit, and only what is committed and has its ticket is started. What is refused on the way
+ * is undone.
  *
  * 1. `tickets.ts` says when tickets are asked for: all those of a plan here, before its commit; or, of what would wait for its start
  *    anyway, before that start (`hosts/starter.ts`), as where the ticket is missing after a take-over, or has less than 2 s left.
@@ -220,7 +221,7 @@ export class CommitPipeline {
         : await this.#term.commit({
             ...{ id, atomicity, places, evictions, releases },
             ...this.#conditionsOf(job, entries),
-            ...(claiming && { claim: { namespace: job.namespace, job: job.name, by: claiming.by } }),
+            ...(claiming && { jobClaim: { namespace: job.namespace, job: job.name, by: claiming.by } }),
             ...traced,
           });
     } catch (error) {
@@ -368,7 +369,8 @@ function countsOf(
 
 /**
  * Does one transaction hold the gang and its victims for certain? Each member may take a ledger, an allocation and a pool of
- * each shared resource; one compare is the owner's, and one that of each lost host in whose stead it places.
+ * each shared resource; one compare is the owner's, one the namespace's quota's, and one that of each lost host in whose stead it
+ * places.
  */
 function fitsOneTransaction(
   { gangMax }: SchedulerOptions,
@@ -379,7 +381,7 @@ function fitsOneTransaction(
   const shares = Object.keys(entries[0]?.allocation.shared ?? {}).length;
   const lost = new Set(entries.flatMap(({ standsFor }) => standsFor.map(({ host }) => host))).size;
   const written = (2 + shares) * entries.length + evictions.length;
-  const compared = 1 + shares + lost + (1 + shares) * entries.length + evictions.length;
+  const compared = 2 + shares + lost + (1 + shares) * entries.length + evictions.length;
   return entries.length <= (gangMax ?? Infinity) && written < operationsMax && compared <= operationsMax;
 }
 

@@ -10,8 +10,6 @@ import type { SchedulerWorld } from '../state/state.ts';
 const REQUESTS_MAX = 4;
 /** Arbiters asked before giving up; a grant that was made and whose answer was lost expires by itself. */
 const ARBITERS_MAX = 3;
-/** What was granted so long ago says nothing any more of what would be granted now. */
-const GRANTED_KEPT_MS = 2_000;
 
 interface Waiting {
   readonly unit: readonly StartTerms[];
@@ -57,15 +55,13 @@ export class TicketClient {
     });
   }
 
-  /** An arbiter has just granted all that was asked for in this namespace, which has no quota: it would grant more. */
-  grantsAll(namespace: string): boolean {
-    const atMs = this.#grantedAtMs.get(namespace) ?? -Infinity;
-    return this.#world.clock.monotonicMs() - atMs <= GRANTED_KEPT_MS;
-  }
-
-  /** As `grantsAll`, at any time since. */
-  grantedLast(namespace: string): boolean {
-    return this.#grantedAtMs.has(namespace);
+  /**
+   * An arbiter granted all that was asked for last in this namespace, which has no quota: it would grant more.
+   * @param keptMs so long ago at most
+   */
+  grantsAll(namespace: string, keptMs: number): boolean {
+    const atMs = this.#grantedAtMs.get(namespace);
+    return atMs !== undefined && this.#world.clock.monotonicMs() - atMs <= keptMs;
   }
 
   /** An arbiter said last that it has a quota. */

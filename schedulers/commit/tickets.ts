@@ -10,6 +10,8 @@ import type { Launches } from './start-terms.ts';
 import { orderedBy, startTermsOf } from './start-terms.ts';
 import type { TicketClient } from './ticket-client.ts';
 
+/** Of many placements: what was granted longer ago says nothing any more of what would be granted now. */
+const GRANTED_KEPT_MS = 2_000;
 /** A ticket that ends sooner than this would expire on its way to the host. */
 const TICKET_MARGIN_MS = 2_000;
 
@@ -35,7 +37,7 @@ export class Tickets {
    * ends sooner, and no ticket grows old meanwhile. Only where nothing speaks against a grant.
    */
   mayWait({ namespace }: OwnedJob): boolean {
-    return this.#client.grantsAll(namespace);
+    return this.#client.grantsAll(namespace, GRANTED_KEPT_MS);
   }
 
   /**
@@ -43,7 +45,7 @@ export class Tickets {
    * any more the job waits for its ticket, and those after it for their placement.
    */
   mayFollow({ namespace }: OwnedJob): boolean {
-    return this.#client.grantedLast(namespace);
+    return this.#client.grantsAll(namespace, Infinity);
   }
 
   /** Has the namespace a quota, by what an arbiter said last? */

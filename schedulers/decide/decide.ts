@@ -124,7 +124,7 @@ export class Decider {
    * the turns of an update. Where nothing is bounded nothing is asked for, and it is evaluated once.
    */
   #affordable(job: OwnedJob, nowMs: number): Evaluation {
-    const todo = this.todoOf(job, nowMs);
+    const todo = this.evaluationOf(job, nowMs);
     const { budgets } = this.#parts;
     if (budgets === undefined) return todo;
     let isMore = false;
@@ -133,10 +133,10 @@ export class Decider {
       // Also when there are none, which is the rule: then the job no longer waits for this kind.
       isMore = budgets.ask(kind, job.key, asks.map(askingOf)) || isMore;
     }
-    return isMore ? this.todoOf(job, nowMs) : todo;
+    return isMore ? this.evaluationOf(job, nowMs) : todo;
   }
 
-  todoOf(job: OwnedJob, nowMs: number): Evaluation {
+  evaluationOf(job: OwnedJob, nowMs: number): Evaluation {
     const { cell, world, pauses } = this.#term;
     const { budgets, elasticTarget } = this.#parts;
     const scope = { namespace: job.namespace, job: job.name };

@@ -15,7 +15,7 @@ import type { Placer } from './placer.ts';
 import { summaryOf } from './unplaceable.ts';
 
 export interface WhyTerm extends Pick<Term, 'world' | 'options' | 'cell'> {
-  readonly decider: Pick<Decider, 'todoOf'>;
+  readonly decider: Pick<Decider, 'evaluationOf'>;
   readonly placer: Pick<Placer, 'bind' | 'explain' | 'fits'>;
   /** Why it is paused; null: it is not. */
   readonly pauseOf: (what: Pausable, target: PauseScope) => string | null;
@@ -39,7 +39,7 @@ export function whyOf(term: WhyTerm, job: OwnedJob): Why {
 }
 
 function whyGroups(term: WhyTerm, job: OwnedJob): readonly WhyGroup[] {
-  const todo = term.decider.todoOf(job, wallMs(term.world));
+  const todo = term.decider.evaluationOf(job, wallMs(term.world));
   return Object.keys(job.record.job.groups).map((name) => whyGroup(term, job, name, todo));
 }
 

@@ -30,7 +30,7 @@ export interface FirstPlacement {
 }
 
 export interface FirstPlacementsParts {
-  readonly decider: Pick<Decider, 'todoOf'>;
+  readonly decider: Pick<Decider, 'evaluationOf'>;
   readonly placer: Pick<Placer, 'bind' | 'place'>;
   readonly pipeline: Pick<CommitPipeline, 'runClaiming'>;
   readonly tickets: Pick<Tickets, 'mayFollow'>;
@@ -91,7 +91,7 @@ export class FirstPlacements {
   #decided(job: OwnedJob): DecidedPlan | null {
     const { stats, world } = this.#term;
     const nowMs = wallMs(world);
-    const { fills, grows, unplaceable, finished } = this.#parts.decider.todoOf(job, nowMs);
+    const { fills, grows, unplaceable, finished } = this.#parts.decider.evaluationOf(job, nowMs);
     const group = job.record.job.groups[fills[0]?.group ?? ''];
     if (group === undefined || grows.length + unplaceable.length > 0 || finished !== null) return null;
     if (!this.#isDue(job, group, fills, nowMs)) return null;

@@ -70,7 +70,7 @@ export class DryRun {
     });
     const preemption = new Preemption(term, {
       ...{ placer, parking },
-      fillsOf: (job) => this.#decider.todoOf(job, wallMs(term.world)).fills,
+      fillsOf: (job) => this.#decider.evaluationOf(job, wallMs(term.world)).fills,
       runPlan: async (job, plan) => {
         // As with a commit: the search for the next slot goes on before the victims are marked.
         await sleep(term.world.clock, 0, term.signal);

@@ -25,7 +25,7 @@ const GAIN_MIN = 0.1;
 const PREFERENCE_FACTOR = 10;
 
 export interface RebalanceParts {
-  readonly decider: Pick<Decider, 'todoOf'>;
+  readonly decider: Pick<Decider, 'evaluationOf'>;
   readonly placer: Pick<Placer, 'memberRequest'>;
   readonly isPaused: (job: OwnedJob) => boolean;
 }
@@ -117,7 +117,7 @@ export class Rebalance {
       (group) => whyNotRebalanced(record.job, group) === null,
     );
     if (groups.length === 0) return [];
-    const { fills, stops, rollouts, rollout, unplaceable } = this.#parts.decider.todoOf(
+    const { fills, stops, rollouts, rollout, unplaceable } = this.#parts.decider.evaluationOf(
       job,
       wallMs(this.#term.world),
     );

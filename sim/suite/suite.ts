@@ -2,10 +2,10 @@
  * Kinds of runs (`--theme`). Each theme stresses one side of the cell by its scenario, its faults and what clients ask for. The planted bugs of
  * `sim/mutants` are looked for in them, and one seed in twenty of `npm run sim` is one of them.
  *
- * - `requests.ts`: what clients ask for in most of them
+ * - `requests.ts`: what clients ask for in most of them; `scenarios.ts`: the cells of most of them
  * - for single themes: `blamed.ts` (hosts and versions that are at fault), `budgeted.ts` (what the cell does of its own accord is bounded), `grown.ts` (elastic jobs, and others that take their surplus), `apart.ts` (jobs with `distinct` and `spread`), `drained.ts` (an operator closes and opens hosts), `fenced.ts` (jobs that want a fence), `volumes.ts` (jobs with data), `followed.ts`
  *   (monitors fail while events are followed), `gpus.ts` (jobs that ask for devices),
- *   `neighbours.ts` (jobs of classes that avoid each other), `named.ts` (services that are followed by name), `rolled.ts` (updates that fail or wait), `read.ts` (monitors and disks fail while output is
+ *   `neighbours.ts` (jobs of classes that avoid each other), `named.ts` (services that are followed by name), `quotas.ts` (a namespace with a quota), `rolled.ts` (updates that fail or wait), `read.ts` (monitors and disks fail while output is
  *   read), `regained.ts` (hosts that are back when they are lost), `rivals.ts` (up to six schedulers, and work that is preempted)
  */
 import type { SeededRandom } from '../../src/core/random/random.ts';
@@ -16,8 +16,7 @@ import type { FaultSettings } from '../nemesis/random-faults.ts';
 import { runWorld } from '../world/run-world.ts';
 import type { Scenario } from '../world/scenario.ts';
 import type { Request } from '../actor/client.ts';
-import { BUSY_CELL, SMALL_CELL } from '../world/scenario.ts';
-import type { Quota } from '../../src/core/quota/quota.ts';
+import { SMALL_CELL } from '../world/scenario.ts';
 import { followedFaults } from './followed.ts';
 import { apart } from './apart.ts';
 import { badHosts, blamed, drawnPolicy } from './blamed.ts';
@@ -30,22 +29,17 @@ import { drawnRule, grown, GROWERS } from './grown.ts';
 import { named } from './named.ts';
 import { neighbourly } from './neighbours.ts';
 import { rolled } from './rolled.ts';
+import { keptRun, quotaRun } from './quotas.ts';
 import { readFaults } from './read.ts';
 import { briefly, comings, kept } from './regained.ts';
 import { drawnSchedulers, preempting } from './rivals.ts';
+import type { Run } from './scenarios.ts';
+import { LONG, SHORT, SLOW, WHOLE } from './scenarios.ts';
 import { burst, gangs, moving, restless, talkative } from './requests.ts';
 
-/** Some bugs take time: a task's fourth restart, a late message. These runs never end early. */
-const WHOLE: Scenario = { ...BUSY_CELL, quietLeastMs: BUSY_CELL.quietMs };
-const SHORT: Scenario = { ...WHOLE, activeMs: 8_000, quietMs: 24_000, quietLeastMs: 24_000 };
 const FOLLOWED: Scenario = { ...SHORT, followed: true };
 /** All of its tasks write, and nearly all that the reader begins with end in a run. */
 const READ: Scenario = { ...SHORT, read: true, least: { ...SHORT.least, outputs: 4 } };
-/** Where every answer takes its time, less is done in it. */
-const SLOW: Scenario = { ...SHORT, activeMs: 20_000 };
-/** Long enough for a host to be declared lost (session 10 s, then 18 s) and for a ticket to expire (30 s). */
-const LONG: Scenario = { ...SHORT, jobs: 14, activeMs: 58_000 };
-
 const NAMED: Scenario = { ...SHORT, names: true, activeMs: 20_000, quietMs: 30_000, quietLeastMs: 30_000 };
 /** Growth is looked for every five seconds. */
 const GROWN: Scenario = {
@@ -58,21 +52,6 @@ const GROWN: Scenario = {
 /** Time for the deadlines of updates. */
 const ROLLED: Scenario = { ...SHORT, activeMs: 24_000, quietMs: 44_000, quietLeastMs: 44_000 };
 
-/** An arbiter waits so long before it grants anything within a quota: tickets of one before it may still be out. */
-const HOLD_MS = 40_000;
-/** Half of what the hosts have. */
-const LIMITS: Quota = {
-  ...{ namespace: 'default', cpuMilli: 3_000, memoryMib: null, gpuMilli: null, allocations: 7 },
-};
-const ALLOWED: Scenario = { ...SHORT, activeMs: HOLD_MS + 16_000, quota: { atMs: 0, limits: LIMITS } };
-
-/** An arbiter that dies between a grant and its answer leaves it to its successor, which may be all of the quota. */
-const KEPT: Scenario = {
-  ...ALLOWED,
-  arbiters: 2,
-  least: { ...ALLOWED.least, committed: 1, started: 1, ended: 0 },
-};
-
 const CRASHES: readonly FaultKind[] = ['kill', 'kill', 'kill', 'reboot', 'shim-dies', 'disk-slow'];
 const SILENCES: readonly FaultKind[] = [
   'isolate',
@@ -82,8 +61,6 @@ const SILENCES: readonly FaultKind[] = [
   'freeze-host',
   'break-connections',
 ];
-
-type Run = Omit<WorldOptions, 'seed'>;
 
 const RUNS = {
   /** All faults that the nemesis has. */
@@ -273,11 +250,6 @@ const RACE: FaultSettings = {
   store: { delayMaxMs: 800, late: 0.2, requestLost: 0.05, watchLags: 0.6, watchLagMs: 1_500 },
 };
 
-const SLOWLY: FaultSettings = {
-  network: { delayMaxMs: 150 },
-  store: { delayMaxMs: 200, watchLags: 0.3, watchLagMs: 800, replyLost: 0.03 },
-};
-
 /** Some of everything: crashes, late changes, and lost answers. */
 const UNSURE: FaultSettings = {
   nemesis: { everyMs: 1_500, kinds: [...CRASHES, 'cut', 'watches-lag', 'replies-lost', 'disk-fails'] },
@@ -460,39 +432,6 @@ function slower(request: Request): Request {
 function together(request: Request): Request {
   const count = Math.max(2, Number(request.file['count']));
   return { ...request, file: { ...request.file, count, gang: true, waitMax: '60s' } };
-}
-
-/** In every fourth run the quota comes while busy schedulers commit what they ask tickets for only afterwards. */
-function quotaRun(random: SeededRandom): Run {
-  const late = random.split('late');
-  const requests = burst(random, 14_000);
-  if (late.below(4) > 0) return { scenario: ALLOWED, faults: SLOWLY, requests: requests.map(held) };
-  const quota = { atMs: 500 + late.below(5_000), limits: LIMITS };
-  return { scenario: { ...ALLOWED, quota, busyBacklog: 1 }, faults: SLOWLY, requests };
-}
-
-/** One arbiter after the other is away: for a moment, or for longer than its session. */
-function keptRun(random: SeededRandom): Run {
-  const faultPlan = Array.from({ length: 8 }, (_, n) => ({
-    kind: (['kill', 'lease-lost', 'pause', 'kill', 'lease-lost'] as const)[random.below(5)] ?? 'kill',
-    target: `arbiter-${String(1 + random.below(2))}`,
-    atMs: HOLD_MS + 3_000 + 1_600 * n,
-    durationMs: random.below(3) === 0 ? 12_000 : 400,
-  }));
-  const store = {
-    delayMaxMs: 60,
-    watchLags: 0.3,
-    watchLagMs: 800,
-    replyLost: 0.02,
-    requestLost: 0.02,
-    late: 0.05,
-  };
-  const requests = burst(random, 14_000).map(held);
-  return { scenario: KEPT, faults: { network: { delayMaxMs: 60 }, store }, faultPlan, requests };
-}
-
-function held(request: Request): Request {
-  return { ...request, atMs: request.atMs + HOLD_MS };
 }
 
 /** Enough of them while the host is gone, and when it is back. */

@@ -29,7 +29,7 @@ export interface Unit {
   /** As its plan. */
   readonly withoutQuota?: boolean;
   /** That of its plan. */
-  readonly claim?: JobClaim;
+  readonly jobClaim?: JobClaim;
 }
 
 export interface HostPart {
@@ -45,12 +45,13 @@ export interface HostPart {
  * unless preemptions there are pending: the revert finds a victim by the members on its host, so they land together.
  */
 export function unitsOf(plan: Plan, operationsMax: number): Unit[] {
-  const { claim, lostHosts, withoutQuota = false } = plan;
-  // In the worst case each place has a quota of its own to compare beside the owner.
-  const room = withoutQuota ? Math.floor(operationsMax / 2) : operationsMax;
+  const { jobClaim, lostHosts, withoutQuota = false } = plan;
+  // Each namespace is compared beside the owners; most plans are of one.
+  const namespaces = withoutQuota ? new Set(plan.places.map(({ namespace }) => namespace)).size : 0;
+  const room = operationsMax - namespaces;
   const units = lostHosts === undefined ? cut(plan, room) : cutForLost(plan, lostHosts, room);
-  if (!withoutQuota && claim === undefined) return units;
-  return units.map((unit) => ({ ...unit, withoutQuota, ...(claim && { claim }) }));
+  if (!withoutQuota && jobClaim === undefined) return units;
+  return units.map((unit) => ({ ...unit, withoutQuota, ...(jobClaim && { jobClaim }) }));
 }
 
 /** In the worst case each place stands in for hosts of its own, which are compared beside the owner. */

@@ -101,7 +101,7 @@ export function conflictsIn(
   version: boolean,
 ): { readonly conflicts: Conflicts; readonly moved: boolean } {
   // It is claimed apart then: most often another scheduler was faster, and the reply does not show all that may be there.
-  if (unit.claim !== undefined) return { conflicts: allOf(unit, { reason: 'not-owner' }), moved: false };
+  if (unit.jobClaim !== undefined) return { conflicts: allOf(unit, { reason: 'not-owner' }), moved: false };
   const conflicts = new Map<string, ConflictReason>();
   let moved = false;
   for (const part of unit.parts) {

@@ -19,7 +19,7 @@ export interface Plan {
   /** No arbiter has said that the namespaces of its places have a quota: the commit compares that they have none. */
   readonly withoutQuota?: boolean;
   /** Its job is claimed by the same transaction. Only of `all-or-nothing` plans that place. */
-  readonly claim?: JobClaim;
+  readonly jobClaim?: JobClaim;
   /** Of the recorded trace that it belongs to; absent: none. */
   readonly traceparent?: string;
 }

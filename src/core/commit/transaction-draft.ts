@@ -163,7 +163,7 @@ export class TransactionDraft {
     const unlimited = this.#unlimitedFor(unit);
     const beside = lostHosts.size + unlimited.length;
     const compares = owners.length + intents.length + beside + poolsMore + comparesMore;
-    const claim = unit.claim === undefined ? NO_CLAIM : CLAIM_OPERATIONS;
+    const claim = unit.jobClaim === undefined ? NO_CLAIM : CLAIM_OPERATIONS;
     const more = { compares: compares + claim.compares, writes: poolsMore + claim.writes };
     const revertMax = Math.min(REVERT_OPERATIONS_MAX, this.#operationsMax);
     const canRevert = unit.parts.every((part) => revertOperations(part) <= revertMax);
@@ -223,8 +223,8 @@ export class TransactionDraft {
 
   /** The owner compares that the unit adds; conflicts when this scheduler does not own one of its jobs. */
   #ownersFor(unit: Unit): OwnerCompare[] | Conflicts {
-    if (unit.claim !== undefined) {
-      const { namespace, job, by } = unit.claim;
+    if (unit.jobClaim !== undefined) {
+      const { namespace, job, by } = unit.jobClaim;
       return [{ namespace, job, createRevision: 0, claimedBy: by }];
     }
     const more: OwnerCompare[] = [];

@@ -13,7 +13,7 @@ import type { Ledger } from '../../../src/core/fit/ledger.ts';
 import { EMPTY_LEDGER, usedOf } from '../../../src/core/fit/ledger.ts';
 import { addResources, isZero, NO_RESOURCES, subtractResources } from '../../../src/core/cell/resources.ts';
 import { seededRandom } from '../../../src/core/random/random.ts';
-import type { CellStore, Entry } from '../../../src/ports/cell-store.ts';
+import type { Attempt, CellStore, Entry } from '../../../src/ports/cell-store.ts';
 import type { HttpCall } from '../../../src/ports/http.ts';
 import type { SchedulerEvent } from '../../../src/wire/api/scheduler-api.ts';
 import {
@@ -237,4 +237,14 @@ export function makeJob(
     groups: { [name]: makeGroup({ name, tasks: { main: task }, ...group }) },
     ...part,
   };
+}
+
+/** Does it write that allocations are to end? */
+export function marksStops({ writes }: Attempt): boolean {
+  return writes.some(
+    (write) =>
+      write.kind === 'put' &&
+      write.key.startsWith(keys.allocations) &&
+      allocationCodec.decode(write.value).desired !== 'run',
+  );
 }

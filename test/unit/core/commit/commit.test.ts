@@ -29,10 +29,11 @@ const anyPlan = fc
     places: fc.array(host, { maxLength: 60 }),
     evictions: fc.array(host, { maxLength: 20 }),
     releases: fc.array(host, { maxLength: 40 }),
+    withoutQuota: fc.boolean(),
   })
-  .map(({ atomicity, places, evictions, releases }) =>
+  .map(({ atomicity, places, evictions, releases, withoutQuota }) =>
     planOf('p', {
-      atomicity,
+      ...{ atomicity, withoutQuota },
       places: places.map((on, n) => testAllocation(`place${String(n)}`, on)),
       evictions: evictions.map((on, n) => ({
         ...{ victim: testAllocation(`victim${String(n)}`, on), victimRevision: 3, cause: 'why' },
@@ -280,8 +281,8 @@ describe('a transaction draft', () => {
   it('I7 claims the job that a plan names, and counts what that compares and writes', () => {
     const place = testAllocation('a', 'h1');
     const by = { scheduler: 'batch-1', kind: 'batch', sinceMs: 0 };
-    const claim = { namespace: place.namespace, job: place.job, by };
-    const plan = planOf('p', { atomicity: 'all-or-nothing', places: [place], claim });
+    const jobClaim = { namespace: place.namespace, job: place.job, by };
+    const plan = planOf('p', { atomicity: 'all-or-nothing', places: [place], jobClaim });
     const draft = draftOf();
     for (const unit of unitsOf(plan, 128)) expect(draft.add(unit)).toBe('added');
     const { namespace, job } = place;
@@ -382,8 +383,8 @@ describe('judging a refused unit', () => {
 
   it('I7 refuses all of what was to claim its job', () => {
     const places = [testAllocation('a', 'h1'), testAllocation('b', 'h2')];
-    const claim = { namespace: 'default', job: 'j', by: { scheduler: 's', kind: 'batch', sinceMs: 0 } };
-    const plan = planOf('p', { atomicity: 'all-or-nothing', places, claim });
+    const jobClaim = { namespace: 'default', job: 'j', by: { scheduler: 's', kind: 'batch', sinceMs: 0 } };
+    const plan = planOf('p', { atomicity: 'all-or-nothing', places, jobClaim });
     const [claiming] = unitsOf(plan, 128);
     const { conflicts, moved } = conflictsIn(claiming!, sent, { ...found, ownerRevision: () => 0 }, false);
     expect(conflicts).toEqual(allOf(claiming!, { reason: 'not-owner' }));

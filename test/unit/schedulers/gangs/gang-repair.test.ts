@@ -3,11 +3,10 @@ import { GangChecker } from '../../../../sim/checkers/commits/gangs.ts';
 import { CellReplay } from '../../../../sim/checkers/replay/replay.ts';
 import { Findings } from '../../../../sim/checkers/replay/violations.ts';
 import { CAUSES } from '../../../../src/core/slots/job-view.ts';
-import type { Attempt, CellStore } from '../../../../src/ports/cell-store.ts';
-import { allocationCodec } from '../../../../src/wire/records/records.ts';
+import type { CellStore } from '../../../../src/ports/cell-store.ts';
 import { withCalls } from '../../../support/changed-store.ts';
 import type { Fate } from '../../../support/memory-network.ts';
-import { CellWorld, keys, makeJob } from '../cell-world.ts';
+import { CellWorld, keys, makeJob, marksStops } from '../cell-world.ts';
 import type { FakeHost } from '../fake-host.ts';
 
 let world: CellWorld;
@@ -56,14 +55,6 @@ class Held {
     for (const go of this.#go.splice(0)) go();
   }
 }
-
-const isMark = ({ writes }: Attempt): boolean =>
-  writes.some(
-    (write) =>
-      write.kind === 'put' &&
-      write.key.startsWith(keys.allocations) &&
-      allocationCodec.decode(write.value).desired !== 'run',
-  );
 
 const runs = (count: number) => () => world.running().length === count;
 
@@ -117,7 +108,7 @@ describe('a gang of which one member is refused', () => {
     const wrap = (store: CellStore): CellStore =>
       withCalls(store, {
         attempt: async (attempt) => {
-          if (isMark(attempt)) await marks.wait();
+          if (marksStops(attempt)) await marks.wait();
           return store.attempt(attempt);
         },
       });

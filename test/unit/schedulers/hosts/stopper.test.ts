@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Eligibility } from '../../../../src/core/host/host.ts';
-import type { Attempt, CellStore } from '../../../../src/ports/cell-store.ts';
-import { allocationCodec, eligibilityCodec } from '../../../../src/wire/records/records.ts';
+import type { CellStore } from '../../../../src/ports/cell-store.ts';
+import { eligibilityCodec } from '../../../../src/wire/records/records.ts';
 import { withCalls } from '../../../support/changed-store.ts';
-import { CellWorld, keys, makeJob } from '../cell-world.ts';
+import { CellWorld, keys, makeJob, marksStops } from '../cell-world.ts';
 
 let world: CellWorld;
 beforeEach(() => (world = new CellWorld()));
@@ -17,21 +17,13 @@ async function operate(host: string, state: Eligibility['state']): Promise<void>
   await world.setEligibility(host, state);
 }
 
-const isMark = ({ writes }: Attempt): boolean =>
-  writes.some(
-    (write) =>
-      write.kind === 'put' &&
-      write.key.startsWith(keys.allocations) &&
-      allocationCodec.decode(write.value).desired === 'stop',
-  );
-
 describe('a stop for the state of a host', () => {
   it('I63 is not written when an operator has ended the drain meanwhile', async () => {
     let marks = 0;
     const wrap = (store: CellStore): CellStore =>
       withCalls(store, {
         attempt: async (attempt) => {
-          if (!isMark(attempt)) return store.attempt(attempt);
+          if (!marksStops(attempt)) return store.attempt(attempt);
           marks += 1;
           await operate('h1', 'ready');
           return store.attempt(attempt);
