@@ -188,7 +188,9 @@ async function confirm(
 ): Promise<RouteReply> {
   const host = idIn(request.params['host'], 'host');
   if (isReporting(state.follower.view, host)) throw stillThere(host);
-  const silentMs = state.clock.nowMs() - (state.verdictOf(host)?.sinceMs ?? state.clock.nowMs());
+  const nowMs = Math.round(state.clock.nowMs());
+  // Its session may have ended just now, before this monitor has looked, and the clock may have been set back since.
+  const silentMs = Math.max(0, nowMs - (state.verdictOf(host)?.sinceMs ?? nowMs));
   const by = nameOfCaller(request.peer);
   const more = confirmed === 'removed' ? { window: null } : {};
   const change = { ...more, state: 'lost', reason, by, confirmed, silentMs } as const;

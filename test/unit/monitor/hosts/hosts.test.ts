@@ -136,6 +136,22 @@ describe('lost hosts', () => {
     expect(await world.eligibilityOf('h2')).toBeNull();
   });
 
+  it('S0.10 the word of an operator is recorded, though the session ended just now and time goes on', async () => {
+    const { hosts, address } = await cell(3);
+    const [gone, ...living] = hosts;
+    await gone?.close();
+    await world.pass(10, living);
+    await world.write([{ kind: 'delete', key: world.keys.aliveOf('h1') }]);
+    await settle();
+    const { clock } = world;
+    const now = clock.nowMs.bind(clock);
+    clock.nowMs = () => (clock.step(1), now());
+    const word = { state: 'lost', reason: 'burnt' };
+    const answer = await world.call('POST', `${address}/v1/hosts/h1/eligibility`, word);
+    expect(answer).toMatchObject({ status: 200, body: { eligibility: { ...word, confirmed: 'lost' } } });
+    expect(await world.eligibilityOf('h1')).toMatchObject({ ...word, confirmed: 'lost', silentMs: 0 });
+  });
+
   it('I18 a host whose reports still come is not lost, though its session ended', async () => {
     const { hosts } = await cell(3);
     await world.write([{ kind: 'delete', key: world.keys.aliveOf('h1') }]);
