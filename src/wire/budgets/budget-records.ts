@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { BudgetPolicy, BudgetRule, DomainRule } from '../../core/quota/budgets.ts';
 import { BUDGETS, BURST_MAX, PER_HOUR_MAX } from '../../core/quota/budgets.ts';
 import type { Bucket, BucketRule } from '../../core/quota/token-bucket.ts';
-import { schemaCodec, whole } from '../codec/codec.ts';
+import { checkedCodec, schemaCodec, whole } from '../codec/codec.ts';
 
 const RULE = { burst: whole.min(1).max(BURST_MAX), perHour: whole.min(1).max(PER_HOUR_MAX) };
 
@@ -32,7 +32,7 @@ const ruleRequest: z.ZodType<BudgetRule> = z
 export const budgetPolicyRequest: z.ZodType<BudgetPolicy> = z.strictObject(byKind(ruleRequest));
 
 /** What the cell may do of its own accord: `limits/budgets`. */
-export const budgetPolicyCodec = schemaCodec<BudgetPolicy>(
+export const budgetPolicyCodec = checkedCodec<BudgetPolicy>(
   'budgets',
   z.looseObject(
     byKind(

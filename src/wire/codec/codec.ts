@@ -47,6 +47,20 @@ export function schemaCodec<T extends object>(kind: string, schema: z.ZodType<T>
   };
 }
 
+/**
+ * As `schemaCodec`, for records that are written now and then: what could not be read again is not written. Such a record would
+ * be lost to everybody, and with it what it is about.
+ */
+export function checkedCodec<T extends object>(kind: string, schema: z.ZodType<T>): SchemaCodec<T> {
+  const codec = schemaCodec(kind, schema);
+  const encode = (value: T): string => {
+    const text = codec.encode(value);
+    codec.decode(text);
+    return text;
+  };
+  return { ...codec, encode };
+}
+
 /** A record as this program writes it, which nearly all are. @returns null for any other, or a wrong one */
 function quickly(text: string, check: QuickCheck): object | null {
   if (!text.startsWith(VERSION_FIRST) || text.length > SCHEMA_RECORD_CHARS_MAX) return null;

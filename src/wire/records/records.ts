@@ -30,7 +30,7 @@ import { ROLE_KINDS } from '../../core/cell/cell.ts';
 import { VOLUME_ACCESS, VOLUME_ON_LOSS } from '../../core/cell/volume.ts';
 import type { Pool, SharedResource } from '../../core/quota/shared-resource.ts';
 import { SHARED_RATES } from '../../core/quota/shared-resource.ts';
-import { resources, schemaCodec, whole } from '../codec/codec.ts';
+import { checkedCodec, resources, schemaCodec, whole } from '../codec/codec.ts';
 
 export { allocationCodec } from './allocation-codec.ts';
 export { jobCodec } from './job-codec.ts';
@@ -64,7 +64,7 @@ export const fenceAnswer = z.looseObject({
   ...{ confirmed: z.boolean(), counter: whole, detail: z.string(), by: z.string(), atMs: whole },
 });
 
-export const eligibilityCodec = schemaCodec<Eligibility>(
+export const eligibilityCodec = checkedCodec<Eligibility>(
   'eligibility',
   z.looseObject({
     state: z.enum(ELIGIBILITY),
@@ -116,7 +116,7 @@ export const outcomeCodec = schemaCodec<Outcome>(
   }),
 );
 
-export const rolloutCodec = schemaCodec<RolloutRecord>(
+export const rolloutCodec = checkedCodec<RolloutRecord>(
   'rollout',
   z.looseObject({
     ...{ version: whole, state: z.enum(ROLLOUT_STATES), sinceMs: whole, reason: z.string() },
@@ -161,7 +161,7 @@ export const roleCodec = schemaCodec<RoleRecord>(
   }),
 );
 
-export const quotaCodec = schemaCodec<Quota>(
+export const quotaCodec = checkedCodec<Quota>(
   'quota',
   z.looseObject({
     namespace: z.string(),
@@ -191,7 +191,7 @@ export const coveredNamespaceCodec = schemaCodec<CoveredNamespace>(
 );
 
 /** A resource that hosts share, under `limits/shared/`. */
-export const sharedResourceCodec = schemaCodec<SharedResource>(
+export const sharedResourceCodec = checkedCodec<SharedResource>(
   'shared resource',
   z.looseObject({
     name: z.string(),
@@ -226,7 +226,7 @@ export const poolCodec = schemaCodec<Pool>(
 );
 
 /** A switch of an operator, under `pauses/`. */
-export const pauseCodec = schemaCodec<Pause>(
+export const pauseCodec = checkedCodec<Pause>(
   'pause',
   z.looseObject({
     ...{ what: z.enum(PAUSABLE), by: z.string(), reason: z.string(), sinceMs: whole },
@@ -237,7 +237,7 @@ export const pauseCodec = schemaCodec<Pause>(
   }),
 );
 
-export const tokenCodec = schemaCodec<Token>(
+export const tokenCodec = checkedCodec<Token>(
   'token',
   z.looseObject({
     ...{ id: z.string(), name: z.string(), hash: z.string(), scope: z.enum(SCOPES) },
@@ -256,7 +256,7 @@ export const auditCodec = schemaCodec<AuditRecord>(
   }),
 );
 
-export const openIdProviderCodec = schemaCodec<OpenIdProvider>(
+export const openIdProviderCodec = checkedCodec<OpenIdProvider>(
   'OpenID provider',
   z.looseObject({
     ...{ name: z.string(), issuer: z.string(), audience: z.string(), namespacesClaim: z.string() },
@@ -267,7 +267,7 @@ export const openIdProviderCodec = schemaCodec<OpenIdProvider>(
 
 const signedBundle = z.looseObject({ text: z.string(), signature: z.string() });
 
-export const invitationCodec = schemaCodec<Invitation>(
+export const invitationCodec = checkedCodec<Invitation>(
   'invitation',
   z.looseObject({
     ...{ id: z.string(), host: z.string(), hosts: z.array(z.string()), hash: z.string() },
@@ -289,7 +289,7 @@ export const bundleCodec = schemaCodec<Bundle>(
   }),
 );
 
-export const metaCodec = schemaCodec<CellMeta>(
+export const metaCodec = checkedCodec<CellMeta>(
   'meta',
   z.looseObject({
     ...{ schema: whole, incarnation: z.string(), createdAtMs: whole },
@@ -297,7 +297,7 @@ export const metaCodec = schemaCodec<CellMeta>(
   }),
 );
 
-export const secretCodec = schemaCodec<Secret>(
+export const secretCodec = checkedCodec<Secret>(
   'secret',
   z.looseObject({
     namespace: z.string(),

@@ -3,7 +3,7 @@ import type { RemedyPolicy } from '../../core/detector/remedies.ts';
 import { DEFAULT_REMEDIES, REMEDIES } from '../../core/detector/remedies.ts';
 import type { Verdict } from '../../core/detector/verdict.ts';
 import { REMEDY_STATES } from '../../core/detector/verdict.ts';
-import { schemaCodec, whole } from '../codec/codec.ts';
+import { checkedCodec, schemaCodec, whole } from '../codec/codec.ts';
 
 const texts = z.array(z.string());
 const remedies = z.array(z.enum(REMEDIES));
@@ -34,7 +34,7 @@ const time = whole.min(1_000).max(DAY_MS);
 const perHour = whole.min(1).max(10_000);
 
 /** What is done about verdicts: `remedies`. */
-export const remedyPolicyCodec = schemaCodec<RemedyPolicy>(
+export const remedyPolicyCodec = checkedCodec<RemedyPolicy>(
   'remedies',
   z.looseObject({
     ...{ revision: remedies, host: remedies, domain: remedies, jobs: z.record(z.string(), remedies) },

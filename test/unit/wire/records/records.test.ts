@@ -152,6 +152,14 @@ describe('records', () => {
     expect(JSON.parse(codec.encode(changed))).toEqual(JSON.parse(newer));
   });
 
+  it('what could not be read again is not written', () => {
+    const known = { state: 'lost', reason: 'r', by: 'b', sinceMs: 1, counter: 2 } as const;
+    for (const silentMs of [-1, 0.5, Number.NaN])
+      expect(() => records.eligibilityCodec.encode({ ...known, silentMs })).toThrow(
+        /^eligibility record: silentMs: /,
+      );
+  });
+
   it('I64 unknown fields of a ledger survive claims that come and go', () => {
     const newer = ledgerCodec.decode('{"v":1,"bands":{"50":[1,1,0]},"later":{"a":[1]}}');
     const claim = testAllocation('a', 'h1');
