@@ -138,7 +138,7 @@ describe('a volume of scope global', () => {
     const other = first === 'host-a' ? 'host-b' : 'host-a';
     expect(await places('db', 2)).toEqual([first, other]);
     expect(holdersOf(CLAIM)).toEqual([other]);
-    await moorage('host', 'ready', first, '--reason', 'test');
+    expect((await moorage('host', 'ready', first, '--reason', 'test')).code).toBe(0);
     expect((await moorage('volume', 'list')).stdout).toMatch(/global \(share\)/);
   });
 
@@ -169,7 +169,7 @@ describe('a volume of scope global', () => {
         () => answer<HostListAnswer>('hosts'),
         ({ hosts }) => hosts.some(({ host, alive }) => host.id === first && !alive),
       );
-      await moorage('host', 'lost', first, '--reason', 'no answer');
+      expect((await moorage('host', 'lost', first, '--reason', 'no answer')).code).toBe(0);
       const told = await until(
         async () => (await moorage('why', 'forced')).stdout,
         (text) => text.includes('may still write to its volume'),

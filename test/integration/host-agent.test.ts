@@ -177,7 +177,7 @@ describe.each(shims)('a host with %s', (_name, shim) => {
     'its stream begins with everything and then tells each change in order',
     async () => {
       const reader = undiciClient();
-      const order = someStart({ tasks: [shell('true')] });
+      const order = someStart({ tasks: [shell('exec sleep 1000')] });
       const { id } = order.allocation;
       const stop = new AbortController();
       const stream = await reader.stream({
@@ -197,16 +197,18 @@ describe.each(shims)('a host with %s', (_name, shim) => {
         } else expect(report.seq).toBeGreaterThanOrEqual(seq);
         seq = report.seq;
         if (report.kind !== 'change' || report.allocation.id !== id) continue;
-        states.push(report.allocation.state);
-        if (report.allocation.released) break;
+        const { state, released } = report.allocation;
+        // Of two changes that follow each other at once only the second is told: it ends when it is seen to run.
+        if (state === 'running' && !states.includes(state)) await client.stop(agent.address, id, someStop());
+        states.push(state);
+        if (released) break;
       }
       stop.abort();
       await reader.close();
-      // What follows soon replaces what comes before running.
       const ranks = states.map((state) => OBSERVED_RANK[state]);
       expect(ranks).toEqual(ranks.toSorted((a, b) => a - b));
       expect(states).toContain('running');
-      expect(states.at(-1)).toBe('complete');
+      expect(states.at(-1)).toBe('killed');
     },
   );
 });
