@@ -1,6 +1,6 @@
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { Task } from '../../src/core/cell/job.ts';
 import { ownRange } from '../../host-agent/leases/task-users.ts';
 import { sha256Hex } from '../../src/adapters/system/digest.ts';
@@ -84,13 +84,15 @@ describeNeeding(here, 'a plain task is a stranger on its host', () => {
   it('I68 sees nothing of its host but its own: no state, no other task, no other process, no shared folder', async () => {
     const secret = join(world.folder.path, 'secret');
     writeFileSync(secret, 'key');
-    writeFileSync('/tmp/moorage-test-strangers', 'of somebody else');
+    const foreign = `/tmp/moorage-strangers-${String(process.pid)}`;
+    writeFileSync(foreign, 'of somebody else');
+    onTestFinished(() => rmSync(foreign));
     const other = await world.start(running('echo mine >kept; echo up; exec sleep 1000'));
     await world.said(other, 'up');
     const pid = (await world.until(other, (report) => report.state === 'running')).tasks['main']?.pid ?? 0;
     const { report, output } = await world.run(
       running(`pwd; echo data >kept && cat $HOME/kept
-for path in ${secret} ${state}/journal ${state}/attempts ${state}/allocations/${other} /tmp/moorage-test-strangers; do
+for path in ${secret} ${state}/journal ${state}/attempts ${state}/allocations/${other} ${foreign}; do
   [ -e $path ] && echo "sees $path"
 done
 ls ${state} ${state}/allocations 2>/dev/null && echo lists
