@@ -89,7 +89,8 @@ export class AlarmWatch {
       if (summary !== null) found.push(...conditionsOfJob(summary, nowMs, afterMs));
     }
     const store = storeCondition(this.#deps.keeper());
-    return [...found, ...clocks.conditions(), ...(store === null ? [] : [store])];
+    const records = Array.from(copy.unreadable(), recordCondition);
+    return [...found, ...clocks.conditions(), ...(store === null ? [] : [store]), ...records];
   }
 
   /** Asks for the reasons of some alarms about jobs; the next check goes on with others. */
@@ -150,4 +151,10 @@ function storeCondition(keeper: ReturnType<AlarmDeps['keeper']>): Condition | nu
     ? 'it is full, and refuses writes'
     : `${mebibytes(size.inUseBytes)} of ${mebibytes(quotaBytes)} ${percent(size.inUseBytes, quotaBytes)} are in use`;
   return { kind: 'store', subject: 'etcd', detail, afterMs: 0 };
+}
+
+/** Roles leave such a record out, as if its last version had not been written. */
+function recordCondition([subject, why]: readonly [key: string, why: string]): Condition {
+  const detail = `cannot be read, and its last change is left out by all roles: ${why}`;
+  return { kind: 'record', subject, detail, afterMs: 0 };
 }

@@ -34,6 +34,8 @@ export class RecordCache<T> {
   readonly prefix: string;
   readonly #options: RecordCacheOptions<T>;
   readonly #rows = new Map<string, Row<T>>();
+  /** Of those whose last version cannot be read: why. */
+  readonly #unreadable = new Map<string, string>();
 
   constructor(options: RecordCacheOptions<T>) {
     this.prefix = options.prefix;
@@ -65,18 +67,25 @@ export class RecordCache<T> {
     }
   }
 
+  /** The keys of records whose last version cannot be read, and why. Of lazy ones those that were asked for. */
+  *unreadable(): IterableIterator<readonly [key: string, why: string]> {
+    for (const [name, why] of this.#unreadable) yield [this.prefix + name, why];
+  }
+
   put(entry: Entry, revision: number, ordinal: number): void {
     const name = entry.key.slice(this.prefix.length);
     const before = this.#rows.get(name);
     if (before !== undefined && before.modRevision >= entry.modRevision) return;
-    const now = this.#options.lazy === true ? this.#lazyRow(entry, before) : this.#decoded(entry);
+    const now = this.#options.lazy === true ? this.#lazyRow(entry, before) : this.#decoded(name, entry);
     if (now === null) return;
+    this.#unreadable.delete(name);
     this.#rows.set(name, now);
     this.#options.onChange({ kind: this.#options.name, name, now, before, revision, ordinal });
   }
 
   delete(key: string, revision: number, ordinal: number): void {
     const name = key.slice(this.prefix.length);
+    this.#unreadable.delete(name);
     const before = this.#rows.get(name);
     if (before === undefined) return;
     this.#rows.delete(name);
@@ -87,6 +96,8 @@ export class RecordCache<T> {
   /** After a gap: what the snapshot does not hold is gone. @returns the next ordinal, from the given one on */
   keepOnly(keys: ReadonlySet<string>, revision: number, first: number): number {
     let ordinal = first;
+    for (const name of this.#unreadable.keys())
+      if (!keys.has(this.prefix + name)) this.#unreadable.delete(name);
     for (const name of [...this.#rows.keys()]) {
       const key = this.prefix + name;
       if (!keys.has(key)) this.delete(key, revision, ordinal++);
@@ -94,13 +105,18 @@ export class RecordCache<T> {
     return ordinal;
   }
 
-  #decoded({ key, value, createRevision, modRevision }: Entry): Row<T> | null {
+  #decoded(name: string, { value, createRevision, modRevision }: Entry): Row<T> | null {
     try {
       return { value: this.#options.decode(value), createRevision, modRevision };
     } catch (error) {
-      this.#options.onBadRecord(key, error);
+      this.#cannotRead(name, error);
       return null;
     }
+  }
+
+  #cannotRead(name: string, error: unknown): void {
+    this.#unreadable.set(name, error instanceof Error ? error.message : String(error));
+    this.#options.onBadRecord(this.prefix + name, error);
   }
 
   #lazyRow(entry: Entry, before: Row<T> | undefined): Row<T> {
@@ -113,7 +129,7 @@ export class RecordCache<T> {
       row.read();
       return row;
     } catch (error) {
-      this.#options.onBadRecord(this.prefix + name, error);
+      this.#cannotRead(name, error);
       if (row.before === undefined) this.#rows.delete(name);
       else this.#rows.set(name, row.before);
       return row.before;

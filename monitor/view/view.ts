@@ -250,6 +250,12 @@ export class CellCopy {
       if (value.intent === undefined || !this.intents.has(`${jobKey}/${value.intent}`)) yield value;
   }
 
+  /** Records whose last version cannot be read, by their keys below the cell's root, and why. */
+  *unreadable(): IterableIterator<readonly [key: string, why: string]> {
+    for (const cache of this.#caches)
+      for (const [key, why] of cache.unreadable()) yield [key.slice(this.#rootLength), why];
+  }
+
   /** Resolves when the copy holds all up to the revision, or when the signal is aborted. */
   reached(revision: number, signal: AbortSignal): Promise<void> {
     if (revision <= this.#revision || signal.aborted) return Promise.resolve();

@@ -68,13 +68,14 @@ export interface AlarmsAnswer {
 /**
  * `waiting`: allocations of a job have had no host for too long. `stopping`: they were told to end, and have not. `looping`: they
  * end soon after each start, again and again. `clock`: a host's clock is not the monitor's. `store`: its database nears its quota.
+ * `record`: one of the store cannot be read.
  */
-export const ALARM_KINDS = ['waiting', 'stopping', 'looping', 'clock', 'store'] as const;
+export const ALARM_KINDS = ['waiting', 'stopping', 'looping', 'clock', 'store', 'record'] as const;
 export type AlarmKind = (typeof ALARM_KINDS)[number];
 
 export interface Alarm {
   readonly kind: AlarmKind;
-  /** `<namespace>/<job>`, a host, or `etcd`. */
+  /** `<namespace>/<job>`, a host, `etcd`, or a key below the cell's root. */
   readonly subject: string;
   /** Since when it is so, by the wall clock of the monitor, or since that monitor has seen it. */
   readonly sinceMs: number;

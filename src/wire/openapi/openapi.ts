@@ -72,7 +72,7 @@ export const COMMON_ERRORS: Readonly<Record<number, readonly string[]>> = {
   415: ['not-json'],
   417: ['bad-request'],
   429: ['too-many-requests'],
-  500: ['internal'],
+  500: ['internal', 'unreadable-record'],
   503: ['store-away', 'provider-away', 'store-unavailable', 'behind', 'closing'],
 };
 

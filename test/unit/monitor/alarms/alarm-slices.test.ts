@@ -15,7 +15,7 @@ it('requests have their turn between two large jobs that are summed up for alarm
     return null;
   };
   const deps = {
-    ...{ clock, copy: { jobs: { names: () => names.values() } }, afterMs: 1 },
+    ...{ clock, copy: { jobs: { names: () => names.values() }, unreadable: () => [] }, afterMs: 1 },
     statuses: { isQuiet: () => false, summary },
     clocks: { conditions: () => [] },
     ...{ keeper: () => null, metrics: { gauge: () => undefined } },

@@ -70,3 +70,26 @@ it('a host whose clock is another one for a minute is an alarm, until it is righ
   await pass(15, -300);
   expect(monitor.alarms.standing().alarms).toEqual([]);
 });
+
+it('a record that cannot be read is an alarm with its place, until it is set anew', async () => {
+  const host = await world.host('h1');
+  const { monitor, address } = await world.monitor();
+  const key = world.keys.eligibilityOf('h1');
+  const set = { state: 'lost', reason: 'burnt', by: 'ada', sinceMs: 1, counter: 1, silentMs: -1 };
+  await world.write([{ kind: 'put', key, value: JSON.stringify({ v: 1, ...set }) }]);
+  await world.pass(11, [host]);
+  expect(monitor.alarms.standing().alarms).toMatchObject([
+    { kind: 'record', subject: 'eligibility/h1', detail: expect.stringContaining('silentMs') as string },
+  ]);
+  const answer = await world.call('POST', `${address}/v1/hosts/h1/eligibility`, {
+    state: 'ready',
+    reason: 'x',
+  });
+  expect(answer).toMatchObject({
+    status: 500,
+    body: { code: 'unreadable-record', hint: expect.any(String) as string },
+  });
+  await world.write([{ kind: 'delete', key }]);
+  await world.pass(11, [host]);
+  expect(monitor.alarms.standing().alarms).toEqual([]);
+});

@@ -49,6 +49,20 @@ describe('a cache that decodes late', () => {
     expect(cache.get('a')?.value).toBe('TWO');
   });
 
+  it('tells what cannot be read until it can, or is gone', () => {
+    const { cache, put } = cacheOf();
+    const told = () => [...cache.unreadable()];
+    for (const name of ['a', 'b', 'c']) put(name, `bad ${name}`, 1);
+    expect(told()).toEqual([]);
+    expect([...cache.rows()]).toEqual([]);
+    expect(told().sort()).toEqual(['a', 'b', 'c'].map((name) => [`jobs/${name}`, `bad ${name}`]));
+    put('a', 'one', 2);
+    cache.delete('jobs/b', 3, 0);
+    expect(told()).toEqual([['jobs/c', 'bad c']]);
+    cache.keepOnly(new Set(['jobs/a']), 4, 0);
+    expect(told()).toEqual([]);
+  });
+
   it('leaves out a record that could never be read', () => {
     const { cache, seen, put } = cacheOf();
     put('a', 'bad', 1);
