@@ -15,7 +15,7 @@
  * - `store/`: this monitor's registration, and upkeep of the store's database
  * - `api/`: routes; `page/`: the page that people see
  *
- * `monitor.ts` ties them together, on a `context.ts` that they share; `refusals.ts` are the API's answers to what cannot be
+ * `monitor.ts` ties them together, on a `context.ts` that they share; `changes.ts` tells each of them what is new; `refusals.ts` are the API's answers to what cannot be
  * done. `main.ts` runs a monitor on this machine.
  */
 import { Delegator } from '../src/clients/delegator.ts';
@@ -24,23 +24,21 @@ import { invitationIdOf } from '../src/core/access/invitation.ts';
 import { isJsonWebToken } from '../src/core/access/openid.ts';
 import { cellKeys } from '../src/core/cell/keys.ts';
 import { LedgerBook } from '../src/core/commit/ledger-book.ts';
-import type { AllocationReport } from '../src/core/host/report.ts';
 import type { Digest, SignDelegation } from '../src/ports/crypto.ts';
 import type { AdmitToken, ChannelClient, HttpClient, HttpListener, HttpServer } from '../src/ports/http.ts';
 import type { OpenIdTokens } from '../src/ports/openid.ts';
 import type { PageFiles } from '../src/ports/page.ts';
 import type { StoreUpkeep } from '../src/ports/store-upkeep.ts';
+import type { CellEvent } from '../src/wire/api/monitor-api.ts';
 import type { RolePorts } from '../src/runtime/runtime.ts';
-import type { HostChange, HostFreshness } from '../src/runtime/reports/cell-view.ts';
 import { Committer } from '../src/runtime/commit/commit.ts';
 import { ReportFollower } from '../src/runtime/reports/reports.ts';
-import type { CellEvent } from '../src/wire/api/monitor-api.ts';
+import { Changes } from './changes.ts';
 import type { BulkWritesDeps } from './jobs/bulk-writes.ts';
 import { BulkWrites } from './jobs/bulk-writes.ts';
-import type { CellChange } from './view/view.ts';
 import { CellCopy } from './view/view.ts';
 import { isOfMonitor, peersOf } from './view/monitors.ts';
-import { eventOfChange, eventOfScheduler } from './events/cell-events.ts';
+import { eventOfScheduler } from './events/cell-events.ts';
 import type { LazyEvent } from './events/events.ts';
 import { EventLog } from './events/events.ts';
 import { HostEvents } from './events/host-events.ts';
@@ -147,33 +145,35 @@ export class Monitor {
   readonly #deps: MonitorDeps;
   readonly #schedulerWatch: SchedulerEvents;
   readonly #ledgers = new LedgerBook();
-  readonly #hostEvents: HostEvents;
   readonly #clocks = new HostClocks();
   /** null: tokens of OpenID providers do not count. */
   readonly #people: OpenIdPeople | null;
+  readonly #changes: Changes;
   #listener: HttpListener | null = null;
   #registration: Registration | null = null;
-  #refreshScheduled = false;
 
   constructor(deps: MonitorDeps) {
     this.#deps = deps;
-    this.#hostEvents = new HostEvents(deps.id, deps.clock, (event) => this.#addEvent(event));
     const { openid, clock, digest } = deps;
     this.#people = openid === undefined ? null : new OpenIdPeople({ openid, clock, digest });
     this.state = this.#makeState();
+    const addEvent = (event: CellEvent | LazyEvent | null): void => {
+      if (event !== null) this.state.events.add(event);
+    };
     this.#schedulerWatch = new SchedulerEvents({
       ...deps,
       onEvent: (event) => {
         this.faultWatch.refused(event);
-        this.#addEvent(eventOfScheduler(event));
+        addEvent(eventOfScheduler(event));
       },
     });
+    const hostEvents = new HostEvents(deps.id, deps.clock, addEvent);
     this.hostWatch = new HostWatch({
       ...this.state,
       view: this.state.follower.view,
       lostAfterMs: deps.lostAfterMs ?? LOST_AFTER_MS,
       ...(deps.massLossWaitMs === undefined ? {} : { massLossWaitMs: deps.massLossWaitMs }),
-      onHeldBack: (hosts) => this.#hostEvents.heldBack(hosts),
+      onHeldBack: (hosts) => hostEvents.heldBack(hosts),
     });
     this.leakWatch = new LeakWatch(this.state);
     this.drainWindows = new DrainWindows(this.state);
@@ -182,6 +182,10 @@ export class Monitor {
     this.pauseWatch = new PauseWatch(this.state);
     this.autoRevert = new AutoRevert(this.state);
     this.faultWatch = new FaultWatch(this.state);
+    this.#changes = new Changes({
+      ...{ state: this.state, ledgers: this.#ledgers, faultWatch: this.faultWatch, clocks: this.#clocks },
+      ...{ hostEvents, schedulerWatch: this.#schedulerWatch, people: this.#people },
+    });
     this.keeper =
       deps.upkeep === undefined
         ? null
@@ -268,20 +272,16 @@ export class Monitor {
     return isOther ? this.#people.admit(text) : heldTokens.admit(text);
   }
 
-  #useProviders(): void {
-    void this.#people?.use([...this.state.copy.openid.rows()].map(([, { value }]) => value));
-  }
-
   #makeState(): MonitorState {
     const { cell, store, clock, random, log, metrics, tracer, http, digest, id, version } = this.#deps;
     const keys = cellKeys(cell);
     const tokenDeps = { store, keys, clock, random, log, digest };
     const follower = this.#makeFollower();
     const copy = new CellCopy(store, keys, log, {
-      onChange: (change, listed) => this.#onChange(change, listed),
+      onChange: (change, listed) => this.#changes.changed(change, listed),
       onGap: (revision, first) =>
         this.state.events.missed(revision, 'the watch of the store was interrupted', first),
-      onReplaced: () => this.#onReplaced(),
+      onReplaced: () => this.#changes.replaced(),
     });
     const statuses = new JobStatuses(copy, follower.view);
     const jobChanges = new JobChanges();
@@ -336,13 +336,9 @@ export class Monitor {
       sources: () =>
         [...this.state.copy.hosts.rows()].map(([name, row]) => ({ name, url: row.value.address })),
       handlers: {
-        onReport: (report, previous) => this.#onReport(report, previous),
-        onGone: (previous) => {
-          this.state.names.gone(previous);
-          this.faultWatch.gone(previous);
-          this.#jobChanged(`${previous.namespace}/${previous.job}`);
-        },
-        onHost: (freshness, what) => this.#onHost(freshness, what),
+        onReport: (report, previous) => this.#changes.reported(report, previous),
+        onGone: (previous) => this.#changes.gone(previous),
+        onHost: (freshness, what) => this.#changes.host(freshness, what),
         onMessage: (message) => {
           metrics.count('moorage_monitor_reports_total', { kind: message.kind });
           this.state.relay.onMessage(message);
@@ -375,7 +371,7 @@ export class Monitor {
         if (record === undefined || standing === null) return null;
         return (await state.schedulers.why(jobKey, record, standing)).summary;
       },
-      onEvent: (event) => this.#addEvent(event),
+      onEvent: (event) => state.events.add(event),
       afterMs: this.#deps.alarmAfterMs ?? ALARM_AFTER_MS,
     });
   }
@@ -401,117 +397,5 @@ export class Monitor {
       session: () => this.#registration?.session ?? AbortSignal.abort(),
       options: { conflictCheck: 'resource-fit', inFlightMax: 2, rebasesMax: 8 },
     });
-  }
-
-  #onReplaced(): void {
-    const { copy, statuses } = this.state;
-    for (const [host, row] of copy.ledgers.rows()) this.#ledgers.observe(host, row.value, row.modRevision);
-    this.faultWatch.begin();
-    statuses.changedAll();
-    this.#useProviders();
-    this.state.names.replaced();
-    this.#refreshSoon();
-  }
-
-  #onChange(change: CellChange, listed: boolean): void {
-    const { clock, id } = this.#deps;
-    this.#addEvent(eventOfChange(change, clock.nowMs(), listed ? id : null));
-    switch (change.kind) {
-      case 'ledgers':
-        this.#ledgers.observe(
-          change.name,
-          change.now?.value ?? null,
-          change.now?.modRevision ?? change.revision,
-        );
-        break;
-      case 'hosts':
-        this.faultWatch.hostChanged(change.now?.value, change.before?.value);
-        this.#hostChanged(change.name);
-        this.#refreshSoon();
-        break;
-      case 'eligibility':
-        this.#hostChanged(change.name);
-        break;
-      case 'alive':
-        if ((change.now === undefined) !== (change.before === undefined)) this.state.statuses.changedAll();
-        break;
-      case 'roles':
-        this.#refreshSoon();
-        break;
-      case 'jobs':
-        this.state.names.jobChanged(change.before?.value.job, change.now?.value.job);
-        this.#jobChanged(change.name);
-        break;
-      case 'owners':
-        this.#jobChanged(change.name);
-        break;
-      case 'allocations':
-        this.state.names.placed(change.before?.value, change.now?.value);
-        this.#jobChanged(change.name.slice(0, change.name.lastIndexOf('/')));
-        break;
-      case 'intents':
-      case 'outcomes':
-      case 'versions':
-      case 'rollouts':
-        this.#jobChanged(change.name.slice(0, change.name.lastIndexOf('/')));
-        break;
-      case 'openid':
-        this.#useProviders();
-        break;
-      case 'runs':
-      case 'shared':
-      case 'pools':
-      case 'meta':
-      case 'pauses':
-      case 'verdicts':
-      case 'remedies':
-      case 'budgets':
-      case 'buckets':
-      case 'closedHosts':
-        break;
-    }
-  }
-
-  #hostChanged(host: string): void {
-    this.state.statuses.changedAll();
-    this.state.names.hostChanged(host);
-  }
-
-  #jobChanged(jobKey: string): void {
-    this.state.statuses.changed(jobKey);
-    this.state.jobChanges.wake(jobKey);
-  }
-
-  #refreshSoon(): void {
-    if (this.#refreshScheduled) return;
-    this.#refreshScheduled = true;
-    queueMicrotask(() => {
-      this.#refreshScheduled = false;
-      this.state.follower.refresh();
-      const schedulers = new Map<string, string>();
-      for (const [, { value, createRevision }] of this.state.copy.roles.rows())
-        // A restarted scheduler counts its events from the beginning.
-        if (value.kind === 'scheduler')
-          schedulers.set(`${value.id}@${String(createRevision)}`, value.address);
-      this.#schedulerWatch.refresh(schedulers);
-    });
-  }
-
-  #onReport(report: AllocationReport, previous: AllocationReport | undefined): void {
-    this.state.names.reported(report);
-    this.faultWatch.report(report);
-    this.#jobChanged(`${report.namespace}/${report.job}`);
-    this.#hostEvents.report(report, previous, this.state.follower.view.host(report.host));
-  }
-
-  #onHost(freshness: HostFreshness, what: HostChange): void {
-    this.state.relay.onHost(freshness, what);
-    this.state.names.hostChanged(freshness.host);
-    this.#hostEvents.host(freshness, what);
-    if (what === 'silent' || what === 'left') this.#clocks.forget(freshness.host);
-  }
-
-  #addEvent(event: CellEvent | LazyEvent | null): void {
-    if (event !== null) this.state.events.add(event);
   }
 }
