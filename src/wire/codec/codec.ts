@@ -48,14 +48,19 @@ export function schemaCodec<T extends object>(kind: string, schema: z.ZodType<T>
 }
 
 /**
- * As `schemaCodec`, for records that are written now and then: what could not be read again is not written. Such a record would
- * be lost to everybody, and with it what it is about.
+ * As `schemaCodec`, for records that are written now and then: what could not be read again is not written, since it would be
+ * lost to everybody, and with it what it is about. `encode` throws an Error of its own then, which no reader takes for a fault of
+ * the store.
  */
 export function checkedCodec<T extends object>(kind: string, schema: z.ZodType<T>): SchemaCodec<T> {
   const codec = schemaCodec(kind, schema);
   const encode = (value: T): string => {
     const text = codec.encode(value);
-    codec.decode(text);
+    try {
+      codec.decode(text);
+    } catch (cause) {
+      throw new Error(`not written: ${String(cause)}`, { cause });
+    }
     return text;
   };
   return { ...codec, encode };

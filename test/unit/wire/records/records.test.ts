@@ -156,7 +156,7 @@ describe('records', () => {
     const known = { state: 'lost', reason: 'r', by: 'b', sinceMs: 1, counter: 2 } as const;
     for (const silentMs of [-1, 0.5, Number.NaN])
       expect(() => records.eligibilityCodec.encode({ ...known, silentMs })).toThrow(
-        /^eligibility record: silentMs: /,
+        /^not written: RecordError: eligibility record: silentMs: /,
       );
   });
 
