@@ -189,7 +189,7 @@ async function confirm(
   const host = idIn(request.params['host'], 'host');
   if (isReporting(state.follower.view, host)) throw stillThere(host);
   const nowMs = Math.round(state.clock.nowMs());
-  // Its session may have ended just now, before this monitor has looked, and the clock may have been set back since.
+  // Without a verdict its session ended just now. The time of a verdict is read after `nowMs`, and may be a millisecond later.
   const silentMs = Math.max(0, nowMs - (state.verdictOf(host)?.sinceMs ?? nowMs));
   const by = nameOfCaller(request.peer);
   const more = confirmed === 'removed' ? { window: null } : {};

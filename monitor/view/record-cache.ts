@@ -1,3 +1,4 @@
+import { errorText } from '../../src/core/errors/errors.ts';
 import type { Entry } from '../../src/ports/cell-store.ts';
 
 export interface Row<T> {
@@ -115,7 +116,7 @@ export class RecordCache<T> {
   }
 
   #cannotRead(name: string, error: unknown): void {
-    this.#unreadable.set(name, error instanceof Error ? error.message : String(error));
+    this.#unreadable.set(name, errorText(error));
     this.#options.onBadRecord(this.prefix + name, error);
   }
 

@@ -23,6 +23,7 @@ export class Refusals {
     this.#tickets = tickets;
   }
 
+  /** An arbiter gave the placement no ticket: its group waits for as long as the arbiter says. */
   ofTicket(job: OwnedJob, entry: Entry, answer: TicketOutcome): void {
     if (job.dropped || 'ticket' in answer) return;
     this.#term.stats.ticketsRefused += 1;
@@ -33,6 +34,7 @@ export class Refusals {
     this.#term.emit('refused-ticket', job, why, entry);
   }
 
+  /** The store refused the placement, which is forgotten in memory by now. */
   ofCommit(job: OwnedJob, entry: Entry, part: PartOutcome & { readonly kind: 'conflicted' }): void {
     const { why } = part;
     this.#term.stats.conflicted += 1;

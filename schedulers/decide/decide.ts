@@ -101,22 +101,23 @@ export class Decider {
     // While it is written that slots are unplaceable, they must not be filled; afterwards it is decided again.
     if (job.dropped || job.finishing || job.stale || job.failing) return NOTHING;
     const nowMs = wallMs(this.#term.world);
-    const todo = this.#affordable(job, nowMs);
+    const evaluation = this.#affordable(job, nowMs);
     job.revisit = false;
-    if (todo.stops.length > 0) void this.#parts.stopper.stop(job, todo.stops);
+    if (evaluation.stops.length > 0) void this.#parts.stopper.stop(job, evaluation.stops);
     if (job.entries.size > 0) {
       this.#parts.stopper.orderAll(job);
-      this.#release(job, todo, nowMs);
+      this.#release(job, evaluation, nowMs);
     }
-    if (todo.unplaceable.length > 0) this.#parts.records.unplaceable(job, todo.unplaceable, nowMs);
-    if (todo.rollout !== null) this.#parts.records.rollout(job, todo.rollout);
-    if (todo.nextAtMs !== null) this.#term.enqueueAfter(job, todo.nextAtMs - nowMs);
-    if (todo.finished !== null) {
-      this.#parts.finish(job, todo.finished);
+    if (evaluation.unplaceable.length > 0)
+      this.#parts.records.unplaceable(job, evaluation.unplaceable, nowMs);
+    if (evaluation.rollout !== null) this.#parts.records.rollout(job, evaluation.rollout);
+    if (evaluation.nextAtMs !== null) this.#term.enqueueAfter(job, evaluation.nextAtMs - nowMs);
+    if (evaluation.finished !== null) {
+      this.#parts.finish(job, evaluation.finished);
       return NOTHING;
     }
-    const decision = this.#place(job, todo.fills, nowMs);
-    return todo.grows.length === 0 ? decision : this.#grow(job, todo.grows, decision);
+    const decision = this.#place(job, evaluation.fills, nowMs);
+    return evaluation.grows.length === 0 ? decision : this.#grow(job, evaluation.grows, decision);
   }
 
   /**
@@ -124,16 +125,16 @@ export class Decider {
    * the turns of an update. Where nothing is bounded nothing is asked for, and it is evaluated once.
    */
   #affordable(job: OwnedJob, nowMs: number): Evaluation {
-    const todo = this.evaluationOf(job, nowMs);
+    const evaluation = this.evaluationOf(job, nowMs);
     const { budgets } = this.#parts;
-    if (budgets === undefined) return todo;
+    if (budgets === undefined) return evaluation;
     let isMore = false;
     for (const kind of ASKED_BY_SLOTS) {
-      const asks = todo.asks.filter((ask) => ask.kind === kind);
+      const asks = evaluation.asks.filter((ask) => ask.kind === kind);
       // Also when there are none, which is the rule: then the job no longer waits for this kind.
       isMore = budgets.ask(kind, job.key, asks.map(askingOf)) || isMore;
     }
-    return isMore ? this.evaluationOf(job, nowMs) : todo;
+    return isMore ? this.evaluationOf(job, nowMs) : evaluation;
   }
 
   evaluationOf(job: OwnedJob, nowMs: number): Evaluation {
@@ -168,13 +169,13 @@ export class Decider {
     });
   }
 
-  #release(job: OwnedJob, todo: Evaluation, nowMs: number): void {
-    for (const { allocation, report } of todo.releases) {
+  #release(job: OwnedJob, evaluation: Evaluation, nowMs: number): void {
+    for (const { allocation, report } of evaluation.releases) {
       const entry = job.entries.get(allocation.id);
       if (entry !== undefined && report !== null && !entry.marking)
         this.#parts.releaser.release(job, entry, outcomeOf(allocation, report, nowMs));
     }
-    for (const { allocation, report, isFenced } of todo.givenUp) {
+    for (const { allocation, report, isFenced } of evaluation.givenUp) {
       const entry = job.entries.get(allocation.id);
       if (entry === undefined || entry.marking) continue;
       // Data of a volume driver may be taken from its host by force only after such a release.

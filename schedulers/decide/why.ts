@@ -39,8 +39,8 @@ export function whyOf(term: WhyTerm, job: OwnedJob): Why {
 }
 
 function whyGroups(term: WhyTerm, job: OwnedJob): readonly WhyGroup[] {
-  const todo = term.decider.evaluationOf(job, wallMs(term.world));
-  return Object.keys(job.record.job.groups).map((name) => whyGroup(term, job, name, todo));
+  const evaluation = term.decider.evaluationOf(job, wallMs(term.world));
+  return Object.keys(job.record.job.groups).map((name) => whyGroup(term, job, name, evaluation));
 }
 
 /** What throws in a decision throws in an explanation too: nothing is evaluated. */
@@ -56,13 +56,13 @@ function whyUndecidable(term: WhyTerm, job: OwnedJob, detail: string): readonly 
   });
 }
 
-function whyGroup(term: WhyTerm, job: OwnedJob, name: string, todo: Evaluation): WhyGroup {
+function whyGroup(term: WhyTerm, job: OwnedJob, name: string, evaluation: Evaluation): WhyGroup {
   const group = job.record.job.groups[name];
   if (group === undefined) throw new Error(`job ${job.key} has no group ${name}`);
   const state = job.group(name);
-  const fills = todo.fills.filter((fill) => fill.group === name);
+  const fills = evaluation.fills.filter((fill) => fill.group === name);
   const { stage, detail, nextTryMs } = updating(
-    todo.rollouts.find((rollout) => rollout.group === name),
+    evaluation.rollouts.find((rollout) => rollout.group === name),
     stageOf(term, job, name, fills),
   );
   const explained = fills.length > 0 ? term.placer.explain(job, group, fills[0]) : null;
@@ -75,7 +75,7 @@ function whyGroup(term: WhyTerm, job: OwnedJob, name: string, todo: Evaluation):
   const parked = stage === 'parked' && isShort ? summaryOf(explained) : detail;
   const grown = fills.length === 0 ? grownBy(term, job, group) : '';
   const pause = term.pauseOf('eviction', {});
-  const held = heldBack(todo, name, (kind) => term.budgetWaits(kind, job.key));
+  const held = heldBack(evaluation, name, (kind) => term.budgetWaits(kind, job.key));
   const noEviction = pause ?? term.budgetWaits('evictions', job.key);
   const kept = noEviction === null || job.record.job.precedence === 0 ? '' : `; no preemption: ${noEviction}`;
   return {

@@ -332,14 +332,15 @@ export function replaceDisplaced(
  * is not proven yet (I63).
  */
 function inTurnOf(view: JobView, group: Group, displaced: readonly Displaced[]): readonly Displaced[] {
-  const provenIn = ({ live, byVersion }: Displaced): number => {
-    const unproven = isUnreachable(view, live.allocation.host) ? null : unprovenMs(view, group, live);
-    if (unproven === null) return Infinity;
-    return byVersion ? 0 : unproven;
+  const provenInMs = ({ live, byVersion }: Displaced): number => {
+    const leftMs = isUnreachable(view, live.allocation.host) ? null : unprovenMs(view, group, live);
+    if (leftMs === null) return Infinity;
+    return byVersion ? 0 : leftMs;
   };
-  const inMs = new Map(displaced.map((one) => [one, provenIn(one)]));
-  const leftMs = (one: Displaced): number => inMs.get(one) ?? 0;
-  return displaced.toSorted((a, b) => (leftMs(a) === leftMs(b) ? 0 : leftMs(b) - leftMs(a)));
+  return displaced
+    .map((one) => ({ one, ms: provenInMs(one) }))
+    .sort((a, b) => (a.ms === b.ms ? 0 : b.ms - a.ms))
+    .map(({ one }) => one);
 }
 
 function rolloutPauseOn({ rolloutPause }: JobView, { allocation }: LiveAllocation): string | null {

@@ -45,18 +45,22 @@ const STOPS = { stops: [{ cause: 'host lost' }] };
 describe('what is on a lost host and wants a fence', () => {
   it('S0.34 I72 stays until a fence has confirmed that it runs there no more, and is then replaced', () => {
     const power = { fences: ['power', 'network'] };
-    const todo = (lost: Partial<HostCondition>, part: Partial<Allocation> = {}) =>
+    const evaluation = (lost: Partial<HostCondition>, part: Partial<Allocation> = {}) =>
       evaluate(viewOf(power, placed(part), lost));
-    expect(todo({})).toMatchObject({ stops: [], fills: [], nextAtMs: null });
-    expect(todo({ cutOffMs: 1e9 })).toMatchObject({ stops: [], fills: [] });
-    expect(todo({ fences: { power: { ...CONFIRMED, confirmed: false } } })).toMatchObject({ stops: [] });
-    expect(todo({ fences: { other: CONFIRMED } })).toMatchObject({ stops: [] });
+    expect(evaluation({})).toMatchObject({ stops: [], fills: [], nextAtMs: null });
+    expect(evaluation({ cutOffMs: 1e9 })).toMatchObject({ stops: [], fills: [] });
+    expect(evaluation({ fences: { power: { ...CONFIRMED, confirmed: false } } })).toMatchObject({
+      stops: [],
+    });
+    expect(evaluation({ fences: { other: CONFIRMED } })).toMatchObject({ stops: [] });
     // Of an earlier verdict.
-    expect(todo({ fences: { power: { ...CONFIRMED, counter: 3 } } })).toMatchObject({ stops: [] });
-    expect(todo({ fences: { network: CONFIRMED } })).toMatchObject(STOPS);
-    expect(todo({ fences: 'all' })).toMatchObject(STOPS);
+    expect(evaluation({ fences: { power: { ...CONFIRMED, counter: 3 } } })).toMatchObject({ stops: [] });
+    expect(evaluation({ fences: { network: CONFIRMED } })).toMatchObject(STOPS);
+    expect(evaluation({ fences: 'all' })).toMatchObject(STOPS);
     const stopped = { desired: 'stop', cause: 'host lost' } as const;
-    expect(todo({ fences: { power: CONFIRMED } }, stopped)).toMatchObject({ fills: [{ replaces: 'a1' }] });
+    expect(evaluation({ fences: { power: CONFIRMED } }, stopped)).toMatchObject({
+      fills: [{ replaces: 'a1' }],
+    });
   });
 
   it('I72 what was stopped for another reason blocks its slot as well, and is not given up for its age', () => {
@@ -112,12 +116,12 @@ describe('what is on a lost host and wants a fence', () => {
         const group = { fences: ['power', 'network'], gang };
         const allocation = placed({ desired, epoch: { incarnation: 'i', counter }, cause: 'x' });
         const given = givenUpAtMs === undefined ? {} : { givenUpAtMs };
-        const todo = evaluate(viewOf(group, allocation, { fences, cutOffMs, ...given }));
+        const evaluation = evaluate(viewOf(group, allocation, { fences, cutOffMs, ...given }));
         const isConfirmed = ['power', 'network'].some(
           (name) => fences[name]?.confirmed === true && fences[name].counter > counter,
         );
         if (isConfirmed) return;
-        expect([...todo.fills, ...todo.stops, ...todo.givenUp]).toEqual([]);
+        expect([...evaluation.fills, ...evaluation.stops, ...evaluation.givenUp]).toEqual([]);
       },
     );
     fc.assert(law);

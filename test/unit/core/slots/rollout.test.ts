@@ -73,20 +73,23 @@ class Service {
 
   /** One evaluation, carried out. */
   step(): Evaluation {
-    const todo = evaluate(this.view());
-    for (const { allocation } of todo.stops)
+    const evaluation = evaluate(this.view());
+    for (const { allocation } of evaluation.stops)
       if (!this.away.has(allocation.host)) this.end(allocation, 'killed', 'stopped');
-    for (const fill of todo.fills) if (this.fits(fill.index)) this.#place(fill.index, fill.attempt);
-    if (todo.rollout !== null && this.rollout?.state !== todo.rollout.state + String(this.version)) {
-      const good = todo.rollout.state === 'done' ? this.version : this.rollout?.good;
+    for (const fill of evaluation.fills) if (this.fits(fill.index)) this.#place(fill.index, fill.attempt);
+    if (
+      evaluation.rollout !== null &&
+      this.rollout?.state !== evaluation.rollout.state + String(this.version)
+    ) {
+      const good = evaluation.rollout.state === 'done' ? this.version : this.rollout?.good;
       this.rollout = {
-        ...{ version: this.version, ...todo.rollout, sinceMs: this.nowMs },
+        ...{ version: this.version, ...evaluation.rollout, sinceMs: this.nowMs },
         ...(good === undefined ? {} : { good }),
       };
     }
     const ready = this.live.filter(({ report }) => report.tasks['web']?.ready !== false).length;
     this.fewest = Math.min(this.fewest, ready);
-    return todo;
+    return evaluation;
   }
 
   run(ms: number, stepMs = 1_000): Evaluation {

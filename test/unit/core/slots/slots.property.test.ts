@@ -59,15 +59,15 @@ class SlotModel {
   }
 
   /** Does what was asked: all stops first, then as many fills as `most`. */
-  obey(todo: Evaluation, most: number): void {
-    for (const { allocation, mode, cause } of todo.stops)
+  obey(evaluation: Evaluation, most: number): void {
+    for (const { allocation, mode, cause } of evaluation.stops)
       this.#replace(allocation.id, (live) => ({
         ...live,
         allocation: { ...allocation, desired: mode, cause },
       }));
-    const due = todo.fills.filter((fill) => fill.notBeforeMs <= this.nowMs);
+    const due = evaluation.fills.filter((fill) => fill.notBeforeMs <= this.nowMs);
     for (const fill of due.slice(0, most)) this.#place(fill);
-    for (const { allocation, report } of todo.releases) {
+    for (const { allocation, report } of evaluation.releases) {
       if (report === null) throw new Error('released without a report');
       const outcome = outcomeOf(allocation, report, this.nowMs);
       if (outcome !== null) this.outcomes.push(outcome);
@@ -200,10 +200,10 @@ function quiet(model: SlotModel, state: ObservedState): Evaluation {
       const live = model.live[pick];
       if (live?.report?.released !== true) model.step(pick, state);
     }
-    const todo = model.look();
-    const isAtRest = todo.stops.length + todo.releases.length + todo.fills.length === 0;
-    if (isAtRest) return todo;
-    model.obey(todo, Number.POSITIVE_INFINITY);
+    const evaluation = model.look();
+    const isAtRest = evaluation.stops.length + evaluation.releases.length + evaluation.fills.length === 0;
+    if (isAtRest) return evaluation;
+    model.obey(evaluation, Number.POSITIVE_INFINITY);
   }
   throw new Error('it never came to rest');
 }
@@ -235,8 +235,8 @@ describe('what should change for a job', () => {
           model,
           moves.filter(({ kind }) => kind !== 'scale' && kind !== 'change'),
         );
-        const todo = quiet(model, 'complete');
-        expect(todo.finished).toBe('complete');
+        const evaluation = quiet(model, 'complete');
+        expect(evaluation.finished).toBe('complete');
         const complete = model.outcomes.filter((outcome) => outcome.state === 'complete');
         expect(complete.map((outcome) => outcome.index).sort()).toEqual([0, 1, 2, 3]);
       }),
@@ -268,8 +268,8 @@ describe('what should change for a job', () => {
       fc.property(fc.array(move, { maxLength: 60 }), (moves) => {
         const model = new SlotModel('service', makeGroup({ name: 'g', count: 3, reschedule: policy }));
         play(model, moves);
-        const todo = quiet(model, 'running');
-        expect(todo.finished).toBe(Object.values(model.job.groups)[0]?.count === 0 ? 'complete' : null);
+        const evaluation = quiet(model, 'running');
+        expect(evaluation.finished).toBe(Object.values(model.job.groups)[0]?.count === 0 ? 'complete' : null);
         const count = Object.values(model.job.groups)[0]?.count ?? 0;
         const indexes = model.live.map(({ allocation }) => allocation.index).sort();
         expect(indexes).toEqual([...Array(count).keys()]);

@@ -49,13 +49,13 @@ class ElasticModel {
     });
   }
 
-  obey(todo: Evaluation): void {
-    const stopped = todo.stops.map(({ allocation }) => allocation.id);
+  obey(evaluation: Evaluation): void {
+    const stopped = evaluation.stops.map(({ allocation }) => allocation.id);
     expect(new Set(stopped).size).toBe(stopped.length);
-    for (const { allocation, mode, cause } of todo.stops)
+    for (const { allocation, mode, cause } of evaluation.stops)
       this.#change(allocation.id, { desired: mode, cause });
-    for (const fill of [...todo.fills, ...todo.grows]) this.#place(fill);
-    for (const { allocation, report } of todo.releases) {
+    for (const fill of [...evaluation.fills, ...evaluation.grows]) this.#place(fill);
+    for (const { allocation, report } of evaluation.releases) {
       const outcome = report === null ? null : outcomeOf(allocation, report, this.nowMs);
       if (outcome !== null) this.outcomes.push(outcome);
       this.live = this.live.filter((one) => one.allocation.id !== allocation.id);
@@ -141,16 +141,16 @@ describe('slots above the minimum of an elastic group', () => {
             model.nowMs += 60_000;
             model.end(0, 'failed');
           }
-          const todo = model.look();
+          const evaluation = model.look();
           const isEnding = model.outcomes.some(({ state }) => state === 'complete');
           // What grows is above the minimum, and only beside a whole minimum and before the work comes to its end.
-          for (const { index } of todo.grows) expect(index).toBeGreaterThanOrEqual(min);
-          if (isEnding || todo.fills.length > 0) expect(todo.grows).toEqual([]);
-          for (const { allocation, cause } of todo.stops) {
+          for (const { index } of evaluation.grows) expect(index).toBeGreaterThanOrEqual(min);
+          if (isEnding || evaluation.fills.length > 0) expect(evaluation.grows).toEqual([]);
+          for (const { allocation, cause } of evaluation.stops) {
             expect(cause).toBe(CAUSES.scaledDown);
             expect(allocation.index).toBeGreaterThanOrEqual(min);
           }
-          model.obey(todo);
+          model.obey(evaluation);
           const slots = model.wanted.map(({ index }) => index);
           expect(new Set(slots).size).toBe(slots.length);
           expect(model.surplus.length).toBeLessThanOrEqual(Math.max(0, model.target - min));
@@ -167,9 +167,9 @@ describe('slots above the minimum of an elastic group', () => {
     model.obey(model.look());
     model.obey(model.look());
     expect(model.wanted).toHaveLength(6);
-    const todo = model.look(false);
-    expect(todo.stops.map(({ allocation }) => allocation.index)).toEqual([2, 3, 4, 5]);
-    expect(todo.grows).toEqual([]);
+    const evaluation = model.look(false);
+    expect(evaluation.stops.map(({ allocation }) => allocation.index)).toEqual([2, 3, 4, 5]);
+    expect(evaluation.grows).toEqual([]);
   });
 
   it('stay empty for a while after one had to give way, and are filled again afterwards', () => {

@@ -40,10 +40,10 @@ it('I53 an unrecorded allocation fills its slot, and its host counts for `distin
   } as unknown as Term;
   const job = partlyUnrecorded();
   // It says what should change and begins none of it, so it needs no other part.
-  const todo = new Decider(term, {} as DeciderParts).evaluationOf(job, 0);
+  const evaluation = new Decider(term, {} as DeciderParts).evaluationOf(job, 0);
   // Only the second slot is open, the unrecorded allocation is not stopped, and the job is not finished.
-  expect(todo.fills.map(({ index }) => index)).toEqual([1]);
-  expect([todo.stops, todo.finished]).toEqual([[], null]);
+  expect(evaluation.fills.map(({ index }) => index)).toEqual([1]);
+  expect([evaluation.stops, evaluation.finished]).toEqual([[], null]);
   const group = job.record.job.groups['web'];
   if (group === undefined) throw new Error('makeJob makes a group of its name');
   expect(new Placer(term).heldForDistinct(job, group)).toEqual([state.known('h1')]);
