@@ -1,5 +1,5 @@
 import { parseAttemptName } from '../../src/wire/host-files/attempt-files.ts';
-import { attemptFolder } from '../tasks/attempt.ts';
+import { removeAttempt } from '../tasks/attempt.ts';
 import type { AgentContext } from '../agent-context.ts';
 import type { LeaseStore } from '../leases/lease-store.ts';
 
@@ -141,7 +141,7 @@ export async function clean(context: AgentContext, { kind, name, stateId }: Leak
         if (await processes.killTree(name)) return false;
         if ((await processes.killLeftovers(name)) > 0 || !(await tools.cleanup(name))) return false;
       }
-      await disk.remove(attemptFolder(name));
+      await removeAttempt(disk, name);
       if (parts !== null) context.orphans.take(parts.allocation);
       return true;
     }

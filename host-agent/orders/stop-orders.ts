@@ -6,7 +6,7 @@ import type { StopReason } from '../../src/wire/host-files/host-files.ts';
 import { ProblemError } from '../../src/wire/api/problem.ts';
 import { attemptName, execName } from '../../src/wire/host-files/attempt-files.ts';
 import type { AllocationRun } from '../allocations/allocations.ts';
-import { attemptFolder } from '../tasks/attempt.ts';
+import { attemptFolder, removeAttempt } from '../tasks/attempt.ts';
 import type { AgentContext } from '../agent-context.ts';
 import { checkEpoch } from './epochs.ts';
 
@@ -98,15 +98,15 @@ async function removeAttempts(context: AgentContext, run: AllocationRun): Promis
   for (const task of run.tasks) {
     const last = task.attemptNumber;
     for (let number = last; number > Math.max(0, last - context.settings.attemptsKept); number--)
-      await removeAttempt(context, attemptName(run.id, task.task.name, number));
+      await forgetAttempt(context, attemptName(run.id, task.task.name, number));
   }
 }
 
-async function removeAttempt({ disk, signals }: AgentContext, attempt: string): Promise<void> {
+async function forgetAttempt({ disk, signals }: AgentContext, attempt: string): Promise<void> {
   signals.forget(attempt);
   for (const commandId of await disk.list(`${attemptFolder(attempt)}/exec`))
     signals.forget(execName(attempt, commandId));
-  await disk.remove(attemptFolder(attempt));
+  await removeAttempt(disk, attempt);
 }
 
 export function noAllocation(id: string): ProblemError {

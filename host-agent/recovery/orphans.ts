@@ -2,7 +2,7 @@ import { DiskError } from '../../src/ports/disk.ts';
 import { sleep } from '../../src/runtime/wait/wait.ts';
 import { ProblemError } from '../../src/wire/api/problem.ts';
 import { attemptName } from '../../src/wire/host-files/attempt-files.ts';
-import { attemptFolder } from '../tasks/attempt.ts';
+import { removeAttempt } from '../tasks/attempt.ts';
 import type { TaskPorts } from '../drivers/drivers.ts';
 import type { AttemptNumbers } from './findings.ts';
 
@@ -72,7 +72,7 @@ export class Orphans {
     const { disk, tools } = this.#ports;
     for (const name of attempts) {
       await tools.cleanup(name);
-      await disk.remove(attemptFolder(name));
+      await removeAttempt(disk, name);
     }
     await disk.remove(`allocations/${id}`);
   }

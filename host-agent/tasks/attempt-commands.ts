@@ -1,6 +1,6 @@
 import { execName } from '../../src/wire/host-files/attempt-files.ts';
 import type { AgentPorts } from '../ports.ts';
-import { attemptFolder, checkShim, endUnseen, readAttempt } from './attempt.ts';
+import { attemptFolder, checkShim, fence, readAttempt } from './attempt.ts';
 
 /**
  * Ends the commands of an attempt whose task is over. What they hold is the task's, and must be gone with it.
@@ -13,10 +13,8 @@ export async function endCommands(ports: AgentPorts, attempt: string): Promise<b
     const sight = await readAttempt(ports, name);
     if (sight.kind === 'ended') continue;
     if (sight.kind === 'asked') {
-      await endUnseen(ports, name, 'never-started');
-      continue;
-    }
-    if (await ports.processes.killTree(name)) ended = false;
+      if (!(await fence(ports, name))) ended = false;
+    } else if (await ports.processes.killTree(name)) ended = false;
     else if (!(await checkShim(ports, name, sight.shim))) ended = false;
   }
   return ended;

@@ -1,3 +1,4 @@
+import type { Disk } from '../../src/ports/disk.ts';
 import type { ProcessIdentity } from '../../src/ports/process.ts';
 import type { AttemptSpec, ExitRecord, ShimLaunch } from '../../src/wire/host-files/attempt-files.ts';
 import {
@@ -100,6 +101,19 @@ export async function fence(ports: AgentPorts, name: string): Promise<boolean> {
   const done = await ports.disk.publish(path, claimFile.encode({ fenced: true }));
   if (done === 'published') await endUnseen(ports, name, 'never-started');
   return done === 'published';
+}
+
+/**
+ * Removes what an attempt that has ended left, and its commands. The launch files go first: a shim that was asked for and
+ * comes only now may find the claim of the fence gone already, and without a launch file it starts nothing.
+ * @throws DiskError
+ */
+export async function removeAttempt(disk: Pick<Disk, 'list' | 'remove'>, name: string): Promise<void> {
+  const folder = attemptFolder(name);
+  const commands = await disk.list(`${folder}/exec`);
+  for (const one of [folder, ...commands.map((commandId) => `${folder}/exec/${commandId}`)])
+    await disk.remove(`${one}/${ATTEMPT_FILES.launch}`);
+  await disk.remove(folder);
 }
 
 /**

@@ -6,7 +6,7 @@ import type { ExitRecord } from '../../src/wire/host-files/attempt-files.ts';
 import { execName, segmentName } from '../../src/wire/host-files/attempt-files.ts';
 import { workFolder } from '../../src/wire/host-files/host-files.ts';
 import type { TaskPorts } from '../drivers/drivers.ts';
-import { attemptFolder, readAttempt } from './attempt.ts';
+import { attemptFolder, readAttempt, removeAttempt } from './attempt.ts';
 import { interpolate, wordsOf } from './launch.ts';
 
 /** One attempt at a task, as its checks see it. */
@@ -74,7 +74,7 @@ export async function endLeftChecks(ports: TaskPorts, attempt: string): Promise<
     if (!commandId.startsWith(CHECK_COMMAND)) continue;
     const name = execName(attempt, commandId);
     await ports.processes.killTree(name);
-    await ports.disk.remove(attemptFolder(name));
+    await removeAttempt(ports.disk, name);
   }
 }
 
@@ -105,7 +105,7 @@ async function runCheck(
     if (exit === null) return { passed: false, detail: `did not end within ${String(timeoutMs)} ms` };
     return { passed: exit.code === 0, detail: await detailOf(ports, name, exit, timeoutMs) };
   } finally {
-    await disk.remove(attemptFolder(name));
+    await removeAttempt(disk, name);
   }
 }
 

@@ -23,6 +23,7 @@ import {
   fence,
   readAttempt,
   refuseAttempt,
+  removeAttempt,
 } from './attempt.ts';
 import type { Owned } from '../drivers/task-driver.ts';
 import { ownedOf } from '../drivers/task-driver.ts';
@@ -433,7 +434,7 @@ export class TaskRun {
     this.#observed = { kind: 'asked' };
     const old = number - this.#settings.attemptsKept;
     if (old < 1) return;
-    await this.#ports.disk.remove(attemptFolder(attemptName(this.#allocation.id, this.task.name, old)));
+    await removeAttempt(this.#ports.disk, attemptName(this.#allocation.id, this.task.name, old));
   }
 
   async #write(spec: AttemptSpec): Promise<void> {

@@ -5,6 +5,8 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, describe, expect, it } from 'vitest';
+import { removeAttempt } from '../../host-agent/tasks/attempt.ts';
+import { nodeDisk } from '../../src/adapters/disk/disk.ts';
 import { linuxProcesses } from '../../src/adapters/processes/processes.ts';
 import {
   encodeFrame,
@@ -53,6 +55,24 @@ describeNeeding(program('cc'), 'what is done to the native shim', () => {
     await world.exit(next);
     expect(existsSync(join(world.folder.path, 'ran'))).toBe(false);
     writeFileSync(world.pathOf(name, 'exit'), '');
+    await world.close();
+  });
+
+  it('I21 an attempt whose folder is being removed is never run, though its fence be gone already', async () => {
+    const world = new ShimWorld({ kind: 'native', path: native });
+    const name = world.prepare(['touch', join(world.folder.path, 'ran')]);
+    const plain = nodeDisk(world.folder.path);
+    const remove = async (path: string): Promise<void> => {
+      // Of a folder the files go one after the other: here the claim is the first, and the shim comes at that moment.
+      if (path.endsWith(name)) {
+        await world.processes.startShim(name);
+        expect(await world.exit(name)).toMatchObject({ execStep: 'launch: none, or too long' });
+      }
+      await plain.remove(path);
+    };
+    await removeAttempt({ list: (path) => plain.list(path), remove }, name);
+    expect(existsSync(join(world.folder.path, 'ran'))).toBe(false);
+    expect(existsSync(world.pathOf(name))).toBe(false);
     await world.close();
   });
 

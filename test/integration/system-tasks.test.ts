@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -14,6 +14,7 @@ import { silentLog } from '../../src/adapters/telemetry/silent.ts';
 import { makeKeyFiles } from '../../src/adapters/tickets/key-files.ts';
 import type { BootstrapState, SystemTask } from '../../src/wire/join/bootstrap-file.ts';
 import { TestAuthority } from '../support/credentials.ts';
+import { removeFolder } from '../support/folders.ts';
 import { PLAIN_SHIM } from '../support/real-host.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'moorage-system-'));
@@ -38,7 +39,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await agent.stop();
   authority[Symbol.dispose]();
-  rmSync(folder, { recursive: true, force: true, maxRetries: 10 });
+  removeFolder(folder);
 });
 
 const task = (id: string): SystemTask => ({

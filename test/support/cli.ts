@@ -1,9 +1,10 @@
 import { spawn, type ChildProcess } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { RunningCell } from '../../src/connect/cell-address.ts';
+import { removeFolder } from './folders.ts';
 
 export const PROJECT_ROOT = resolve(dirname(fileURLToPath(import.meta.url)), '..', '..');
 /** The built command line. */
@@ -90,7 +91,7 @@ export function ended(child: ChildProcess): Promise<CliResult> {
 /** A folder of the test's own, with a space in its path, gone afterwards. */
 export function testFolder(): { readonly path: string; [Symbol.dispose](): void } {
   const path = mkdtempSync(join(tmpdir(), 'moorage test-'));
-  return { path, [Symbol.dispose]: () => rmSync(path, { recursive: true, force: true, maxRetries: 5 }) };
+  return { path, [Symbol.dispose]: () => removeFolder(path) };
 }
 
 export interface DevCellProcess {

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll } from 'vitest';
@@ -8,6 +8,7 @@ import { startEtcd } from '../../src/adapters/etcd/server/server.ts';
 import { findEtcd } from '../../src/adapters/etcd/server/find-etcd.ts';
 import { systemClock } from '../../src/adapters/system/system.ts';
 import { silentLog } from '../../src/adapters/telemetry/silent.ts';
+import { removeFolder } from './folders.ts';
 
 export interface TestEtcd {
   readonly url: string;
@@ -47,7 +48,7 @@ export function useEtcd(options: Partial<StartEtcdOptions> = {}): TestEtcd {
   afterAll(async () => {
     await Promise.all(stores.map((store) => store.close()));
     await server?.stop();
-    rmSync(folder, { recursive: true, force: true });
+    removeFolder(folder);
   });
   return {
     get url() {

@@ -1,8 +1,9 @@
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PROJECT_ROOT } from './cli.ts';
+import { removeFolder } from './folders.ts';
 
 /** An empty folder in which the packed file was installed, as a user would. */
 export interface Installed {
@@ -25,6 +26,6 @@ export function installPacked(): Installed {
   return {
     folder,
     cli: join(folder, 'node_modules', 'moorage', 'dist', 'cli', 'main.cjs'),
-    [Symbol.dispose]: () => rmSync(folder, { recursive: true, force: true }),
+    [Symbol.dispose]: () => removeFolder(folder),
   };
 }

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { chmodSync, copyFileSync, mkdtempSync, rmSync } from 'node:fs';
+import { chmodSync, copyFileSync, mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -11,6 +11,7 @@ import type { WorkerOptions } from '../../bench/host/host-worker.ts';
 import { undiciClient } from '../../src/adapters/http/client.ts';
 import { HostClient } from '../../src/clients/host-client.ts';
 import type { AllocationReport } from '../../src/core/host/report.ts';
+import { removeFolder } from './folders.ts';
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), '..', '..');
 const hook = join(root, 'test', 'support', 'ts-hook.mjs');
@@ -52,7 +53,7 @@ export interface TestFolder {
 
 export function stateFolder(): TestFolder {
   const path = mkdtempSync(join(tmpdir(), 'moorage-host-'));
-  return { path, [Symbol.dispose]: () => rmSync(path, { recursive: true, force: true, maxRetries: 10 }) };
+  return { path, [Symbol.dispose]: () => removeFolder(path) };
 }
 
 /**
@@ -62,7 +63,7 @@ export function stateFolder(): TestFolder {
 export function openFolder(): TestFolder {
   const path = mkdtempSync(join(process.getuid?.() === 0 ? '/run' : tmpdir(), 'moorage-open-'));
   chmodSync(path, 0o777);
-  return { path, [Symbol.dispose]: () => rmSync(path, { recursive: true, force: true, maxRetries: 10 }) };
+  return { path, [Symbol.dispose]: () => removeFolder(path) };
 }
 
 export type AgentChild = AgentProcess;

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -22,6 +22,7 @@ import { isTerminal } from '../../src/core/host/states.ts';
 import type { HttpClient, Method } from '../../src/ports/http.ts';
 import { HttpError } from '../../src/ports/http.ts';
 import { TestAuthority } from './credentials.ts';
+import { removeFolder } from './folders.ts';
 import { PLAIN_SHIM, readAll } from './real-host.ts';
 import type { ServedRoute, ServerRole } from './rights-table.ts';
 import { servedRoutes } from './rights-table.ts';
@@ -106,7 +107,7 @@ export class RightsCell {
 
   async #start(): Promise<void> {
     const folder = mkdtempSync(join(tmpdir(), 'moorage-rights-'));
-    this.#closers.push(() => rmSync(folder, { recursive: true, force: true, maxRetries: 10 }));
+    this.#closers.push(() => removeFolder(folder));
     const { authority } = this;
     const { path: binary } = await findEtcd({ env: process.env });
     const store = await startEtcd({

@@ -126,7 +126,7 @@ host-agent/io/signals.ts link.signal*2 agent:shim
 host-agent/io/signals.ts link.state agent:shim
 host-agent/io/signals.ts processes.open*2 agent:attempt
 host-agent/leaks/find-leaks.ts disk.list*5 agent:all,allocations,attempts,events
-host-agent/leaks/find-leaks.ts disk.remove*4 agent:allocation,attempt,events,temporary
+host-agent/leaks/find-leaks.ts disk.remove*3 agent:allocation,events,temporary
 host-agent/leaks/find-leaks.ts processes.addressesInUse agent:addresses
 host-agent/leaks/find-leaks.ts processes.killLeftovers agent:attempt
 host-agent/leaks/find-leaks.ts processes.killMarked agent:attempt
@@ -166,12 +166,12 @@ host-agent/orders/orders.ts disk.publish agent:allocation-spec
 host-agent/orders/orders.ts disk.remove agent:allocation
 host-agent/orders/orders.ts processes.portsInUse agent:ports
 host-agent/orders/stop-orders.ts disk.list agent:exec
-host-agent/orders/stop-orders.ts disk.remove*2 agent:allocation,attempt
+host-agent/orders/stop-orders.ts disk.remove agent:allocation
 host-agent/pressure/disk-usage.ts commands.run agent:program
 host-agent/pressure/memory-pressure.ts cgroups.pressure agent:all
 host-agent/recovery/findings.ts disk.list*2 agent:allocations,attempts
 host-agent/recovery/findings.ts disk.remove agent:allocation
-host-agent/recovery/orphans.ts disk.remove*2 agent:allocation,attempt
+host-agent/recovery/orphans.ts disk.remove agent:allocation
 host-agent/recovery/orphans.ts processes.killLeftovers agent:attempt
 host-agent/recovery/orphans.ts processes.killTree agent:attempt
 host-agent/recovery/recovery.ts disk.list agent:exec
@@ -201,9 +201,10 @@ host-agent/state/state.ts disk.replace agent:incarnation
 host-agent/state/state.ts processes.isAlive agent:process
 host-agent/tasks/attempt-commands.ts disk.list agent:exec
 host-agent/tasks/attempt-commands.ts processes.killTree agent:attempt
-host-agent/tasks/attempt.ts disk.list agent:attempt
+host-agent/tasks/attempt.ts disk.list*2 agent:attempt,exec
 host-agent/tasks/attempt.ts disk.makeFolder*2 agent:attempt
 host-agent/tasks/attempt.ts disk.publish*7 agent:attempt-spec,claim,exit,launch
+host-agent/tasks/attempt.ts disk.remove*2 agent:attempt,exec,launch
 host-agent/tasks/attempt.ts disk.sizeOf*2 agent:exit,output
 host-agent/tasks/attempt.ts processes.answers agent:attempt
 host-agent/tasks/attempt.ts processes.isAlive agent:process
@@ -211,7 +212,7 @@ host-agent/tasks/attempt.ts processes.killLeftovers agent:attempt
 host-agent/tasks/attempt.ts processes.startShim agent:attempt
 host-agent/tasks/check-probe.ts disk.list agent:exec
 host-agent/tasks/check-probe.ts disk.readRange agent:exec
-host-agent/tasks/check-probe.ts disk.remove*3 agent:exec,work
+host-agent/tasks/check-probe.ts disk.remove agent:work
 host-agent/tasks/check-probe.ts disk.sizeOf agent:work
 host-agent/tasks/check-probe.ts probes.http agent:service
 host-agent/tasks/check-probe.ts probes.tcp agent:service
@@ -220,7 +221,6 @@ host-agent/tasks/check-probe.ts processes.killTree*2 agent:attempt
 host-agent/tasks/check-probe.ts processes.onEvent agent:attempt
 host-agent/tasks/checks.ts disk.replace agent:health
 host-agent/tasks/health.ts disk.publish agent:unhealthy
-host-agent/tasks/tasks.ts disk.remove agent:attempt
 host-agent/tasks/tasks.ts disk.sizeOf agent:launch
 host-agent/tasks/tasks.ts link.renew agent:shim
 host-agent/tasks/tasks.ts processes.killTree agent:attempt
