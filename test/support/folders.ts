@@ -3,8 +3,9 @@ import { rmSync } from 'node:fs';
 const TRIES = 20;
 
 /**
- * Removes it, also while a process that was just told to end writes its last file there: `maxRetries` does not look again at
- * what is in a folder, so all of it is done again.
+ * Removes a folder in which a process that was just told to end may still write its last file. `maxRetries` alone is not
+ * enough: a retry does not look again at what is in the folder.
+ * @throws NodeJS.ErrnoException
  */
 export function removeFolder(path: string): void {
   for (let left = TRIES; ; left--) {
